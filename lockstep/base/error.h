@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kinds of error, each with one place that catches it (docs/errors.md):
+//   UsageError     the user's flag, file, environment or argument      cli/, exit 2
+//   DataError      a corrupt or hostile file or message                cli/, exit 65
+//   CommError      communication failed; see the kinds below           elastic/ (cli/ until it exists), exit
+//   75 InternalError  a bug of ours, thrown by LOCKSTEP_CHECK             cli/, exit 70
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+#include "lockstep/base/rank.h"
+
+namespace lockstep {
+
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// One sentence: what is wrong, where, and what to do about it.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Names the file or peer, the offset, what was expected and what was found.
+class DataError : public Error {
+ public:
+  using Error::Error;
+};
+
+class InternalError : public Error {
+ public:
+  using Error::Error;
+};
+
+class CommError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Where an operation stood when it failed; every communication error is worded from this.
+struct CommFailure {
+  std::string operation;       // "all_reduce"
+  std::uint64_t sequence = 0;  // position among the operations of the group
+  std::string group;           // "world", "dp"
+  Rank peer = -1;              // rank in that group
+  std::size_t done_bytes = 0;  // of what this rank was waiting for
+  std::size_t total_bytes = 0;
+  std::chrono::nanoseconds waited{0};
+};
+
+// The peer's process is gone or its connection closed.
+class PeerLost : public CommError {
+ public:
+  explicit PeerLost(const CommFailure& failure);
+  using CommError::CommError;
+};
+
+// The deadline passed: "all_reduce #118 on dp: rank 3 silent for 30.0 s after 4096 of 65536 bytes".
+class Timeout : public CommError {
+ public:
+  explicit Timeout(const CommFailure& failure);
+  using CommError::CommError;
+};
+
+// The operation was cancelled here, failed on another rank, or the group failed earlier.
+class Aborted : public CommError {
+ public:
+  using CommError::CommError;
+};
+
+// Two ranks disagree about an operation; names both sides.
+class ContractMismatch : public CommError {
+ public:
+  using CommError::CommError;
+};
+
+// A peer did not prove that it knows the secret, or is of another run or generation.
+class AuthenticationError : public CommError {
+ public:
+  using CommError::CommError;
+};
+
+[[noreturn]] void check_failed(const char* condition, const std::string& message,
+                               std::source_location where = std::source_location::current());
+
+}  // namespace lockstep
+
+// For what only a bug of ours can break; stays on in release builds. The message may be left out.
+#define LOCKSTEP_CHECK(condition, ...)                                  \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]] {                                    \
+      ::lockstep::check_failed(#condition, ::std::string(__VA_ARGS__)); \
+    }                                                                   \
+  } while (false)

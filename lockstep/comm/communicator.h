@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives between the ranks of a group. A Communicator is a small value: copies refer to the same group.
+// A world of one is a group like any other; its operations return at once.
+//
+//   Communicator world = connect_from_environment();
+//   Buffer gradients = world.allocate(bytes);               // registered: peers on this host use it in place
+//   world.all_reduce(gradients.bytes(), {.dtype = DType::fp32});
+//
+// Buffers count bytes and must hold whole elements. Every operation is in place, as
+// schedule/collective/collective.h lays down. All ranks of a group call the same operations in the same order
+// on each stream. Calls from several threads are allowed; calls on one stream must then be ordered by the
+// caller.
+//
+// Errors: UsageError for arguments that this rank alone can see are wrong (the group stays usable);
+// ContractMismatch, PeerLost, Timeout, Aborted otherwise. After one of these the group is unusable: every
+// later call raises Aborted with the first reason. Other groups go on.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/bytes.h"
+#include "lockstep/base/dtype.h"
+#include "lockstep/base/rank.h"
+#include "lockstep/kernels/reduce.h"
+#include "lockstep/mesh/lanes.h"
+#include "lockstep/schedule/collective/collective.h"
+
+namespace lockstep::transport {
+class Endpoint;
+}
+
+namespace lockstep::comm {
+
+using kernels::ReduceOp;
+using schedule::Algorithm;
+
+class Engine;
+class Group;
+class Operation;
+
+// Streams of a group are independent queues: operations on one stream run in the order they were started.
+inline constexpr std::uint32_t kStreamsPerGroup = 4;
+
+struct Options {
+  DType dtype = DType::fp32;
+  ReduceOp op = ReduceOp::sum;
+  Rank root = 0;                            // broadcast, reduce
+  std::optional<Algorithm> algorithm = {};  // none: chosen by measured cost
+  std::optional<bool> exact = {};           // only algorithms with the canonical order; none: as the group
+  std::uint32_t stream = 0;                 // < kStreamsPerGroup
+  std::optional<std::chrono::milliseconds> timeout = {};  // none: as the group
+};
+
+// Memory that peers on the same host reach in place. Move-only; must not outlive the last copy of the
+// communicator.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(std::shared_ptr<Engine> engine, Bytes memory);
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  Bytes bytes() const { return memory_; }
+  template <typename T>
+  std::span<T> as() const {
+    return {reinterpret_cast<T*>(memory_.data()), memory_.size() / sizeof(T)};
+  }
+
+ private:
+  std::shared_ptr<Engine> engine_;  // shared: memory outlives the communicator it came from
+  Bytes memory_;
+};
+
+// An operation under way. Buffers must stay valid until it has ended. Destroying a Work does not end its
+// operation.
+class Work {
+ public:
+  Work() = default;
+  explicit Work(std::shared_ptr<Operation> operation);
+
+  // Returns when the operation has ended; raises what it failed with.
+  void wait();
+  // True when it has ended; raises what it failed with.
+  bool test();
+  // Ends the operation and breaks the group (peers get Aborted); does nothing when it has already ended.
+  void cancel();
+
+ private:
+  std::shared_ptr<Operation> operation_;  // shared with the engine that runs it
+};
+
+struct GroupSettings {
+  std::string name = "world";
+  std::chrono::milliseconds timeout{30'000};
+  bool exact = true;
+};
+
+class Communicator {
+ public:
+  // A world of one.
+  Communicator();
+
+  // All ranks of an endpoint. The endpoint is owned from here on.
+  explicit Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupSettings settings = {});
+
+  Rank rank() const;
+  int size() const;
+  const std::string& name() const;
+
+  Buffer allocate(std::size_t bytes) const;
+
+  // Collective over this group: ranks with equal colour form a group, ordered by (key, rank). A negative
+  // colour joins none and gets a world of one.
+  Communicator split(int colour, int key, std::string name) const;
+
+  void all_reduce(Bytes data, const Options& options = {}) const { all_reduce_async(data, options).wait(); }
+  void reduce_scatter(Bytes data, const Options& options = {}) const {
+    reduce_scatter_async(data, options).wait();
+  }
+  void all_gather(Bytes data, const Options& options = {}) const { all_gather_async(data, options).wait(); }
+  void broadcast(Bytes data, const Options& options = {}) const { broadcast_async(data, options).wait(); }
+  void reduce(Bytes data, const Options& options = {}) const { reduce_async(data, options).wait(); }
+  void all_to_all(Bytes input, Bytes output, const Options& options = {}) const {
+    all_to_all_async(input, output, options).wait();
+  }
+  void barrier(const Options& options = {}) const { barrier_async(options).wait(); }
+  void send(Rank to, Bytes data, const Options& options = {}) const { send_async(to, data, options).wait(); }
+  void recv(Rank from, Bytes data, const Options& options = {}) const {
+    recv_async(from, data, options).wait();
+  }
+
+  Work all_reduce_async(Bytes data, const Options& options = {}) const;
+  Work reduce_scatter_async(Bytes data, const Options& options = {}) const;
+  Work all_gather_async(Bytes data, const Options& options = {}) const;
+  Work broadcast_async(Bytes data, const Options& options = {}) const;
+  Work reduce_async(Bytes data, const Options& options = {}) const;
+  Work all_to_all_async(Bytes input, Bytes output, const Options& options = {}) const;
+  Work barrier_async(const Options& options = {}) const;
+  Work send_async(Rank to, Bytes data, const Options& options = {}) const;
+  Work recv_async(Rank from, Bytes data, const Options& options = {}) const;
+
+  // Sums lane partials in the order of the one tree over all lanes (collective.h, "With lanes"). `pieces[r]`
+  // lists what rank r brings; `partials` are this rank's, in that order (one buffer for the result if it
+  // brings none).
+  Work all_reduce_lanes_async(std::span<const Bytes> partials, std::vector<std::vector<Subtree>> pieces,
+                              const Options& options = {}) const;
+  void all_reduce_lanes(std::span<const Bytes> partials, std::vector<std::vector<Subtree>> pieces,
+                        const Options& options = {}) const {
+    all_reduce_lanes_async(partials, std::move(pieces), options).wait();
+  }
+
+ private:
+  explicit Communicator(std::shared_ptr<Group> group);
+
+  std::shared_ptr<Group> group_;  // shared by all copies
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lockstep/base/bytes.h"
+
+namespace lockstep::transport {
+
+// What a message claims to belong to. Opaque to transports: they carry it and compare it.
+struct Envelope {
+  std::uint64_t contract = 0;  // digest of the operation
+  std::uint64_t sequence = 0;  // of the operation on its stream
+
+  bool operator==(const Envelope&) const = default;
+};
+
+// Thrown by pump(), view() and landing() when the two ends of a message disagree; no payload byte has been
+// moved.
+struct EnvelopeMismatch {
+  Envelope mine;
+  Envelope theirs;
+  std::size_t my_bytes = 0;  // size of the message as each side sees it
+  std::size_t their_bytes = 0;
+};
+
+// Messages between this rank and one peer on one stream, in order in each direction: the k-th message offered
+// here is the k-th received there. No call blocks; transfers advance inside pump(). Not thread-safe: the
+// owner of the endpoint serializes all calls.
+//
+// Nothing is promised about buffering: send() may stay undone until the peer has posted the matching receive.
+// Small messages are usually done at once.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // --- Outgoing.
+
+  // Offers the next message. `payload` (not empty) must stay valid and unchanged until sends_done() counts
+  // it.
+  virtual void send(const Envelope& envelope, ConstBytes payload) = 0;
+
+  // How many messages offered so far (by send or put) no longer need their payload.
+  virtual std::uint64_t sends_done() const = 0;
+
+  // Where the receiver of the next message lets us write it directly; empty when it has not posted
+  // that receive yet or cannot expose the memory. Only valid when every earlier message has been offered.
+  virtual Bytes landing(const Envelope& envelope) = 0;
+
+  // Offers the next message, whose bytes the caller has already written into landing(). Done at once.
+  virtual void put(const Envelope& envelope) = 0;
+
+  // --- Incoming.
+
+  // Posts the receive of the next message, which has exactly into.size() bytes. A sender that can see `into`
+  // may write into it from now on.
+  virtual void receive(const Envelope& envelope, Bytes into) = 0;
+
+  // Posts the receive of the next message, to be read in place with view() and consume().
+  virtual void receive_view(const Envelope& envelope, std::size_t bytes) = 0;
+
+  // The readable, not yet consumed bytes of the oldest message that is not done, if it was posted by
+  // receive_view(); otherwise empty. Valid until consume().
+  virtual ConstBytes view() = 0;
+
+  // Gives back the first `bytes` of view(); the message is done when all its bytes are consumed.
+  virtual void consume(std::size_t bytes) = 0;
+
+  // How many messages have been received completely.
+  virtual std::uint64_t receives_done() const = 0;
+
+  // Of the oldest receive that is not done: how many of its bytes have arrived. For error messages.
+  virtual std::size_t received_bytes() const = 0;
+
+  // Moves what can be moved now; true if anything moved. Throws only EnvelopeMismatch and DataError (a frame
+  // that breaks the format); a dead peer does not throw, it shows in Endpoint::alive().
+  virtual bool pump() = 0;
+};
+
+}  // namespace lockstep::transport
