@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/transport/connect/address.h"
+#include "lockstep/transport/connect/connection.h"
+#include "lockstep/transport/connect/secret.h"
+#include "lockstep/transport/connect/tls.h"
+
+namespace lockstep::transport {
+
+// What both ends of a connection need to prove and protect it.
+struct Credentials {
+  Identity me;
+  Secret secret;
+  std::shared_ptr<TlsContext> tls;  // shared by all connections; null: plain. Ignored on Unix sockets.
+};
+
+struct ListenerLimits {
+  std::size_t max_pending = 256;  // strangers that have not proved themselves; more are closed
+  std::chrono::milliseconds handshake_timeout{5'000};  // for each of them
+};
+
+// How often strangers were turned away, by reason.
+struct ListenerCounters {
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;     // wrong, missing, replayed or reflected proof, garbage
+  std::uint64_t timed_out = 0;   // silent or slow
+  std::uint64_t overflowed = 0;  // closed because too many were pending
+};
+
+// Listens and authenticates; nothing a stranger sends or does not send holds up the others. Refusals are
+// counted, and logged at most once per second. On a Unix socket the peer must also be a process of our user.
+class Listener {
+ public:
+  // UsageError: port in use, address not ours, or not loopback while the credentials hold neither secret nor
+  // TLS.
+  Listener(const Address& address, Credentials credentials, ListenerLimits limits = {});
+  ~Listener();
+
+  // Where it listens, with the port the system chose.
+  const Address& address() const;
+
+  // The next connection that proved itself. Timeout at the deadline.
+  AuthenticatedConnection accept(Deadline deadline);
+
+  ListenerCounters counters() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Connects and authenticates. Retries while nobody listens yet or the connection is reset early, until the
+// deadline; then Timeout with the last reason. AuthenticationError at once when the other side refuses the
+// proof or cannot give its own.
+AuthenticatedConnection dial(const Address& address, const Credentials& credentials, Deadline deadline);
+
+}  // namespace lockstep::transport
