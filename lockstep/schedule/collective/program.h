@@ -39,6 +39,10 @@ namespace lockstep::schedule {
 
 inline constexpr Rank kLocal = -1;
 
+// Limits: ranks of a world, and sources of a move (what the kernels combine in one pass).
+inline constexpr int kMaxWorld = 4096;
+inline constexpr std::size_t kMaxSources = 4096;
+
 // A piece of one of the buffers that the program is bound to.
 struct Slice {
   std::uint32_t buffer = 0;
@@ -74,7 +78,7 @@ using Round = std::vector<Move>;
 
 // What the caller binds: the size of each buffer in elements. Buffers from `scratch_from` on are scratch,
 // provided by the executor with unspecified contents; those before it are the caller's, and what a program
-// leaves in parts that the collective's contract (contract.h) does not name is unspecified.
+// leaves in parts that the collective's contract (collective.h) does not name is unspecified.
 struct Program {
   Rank rank = 0;
   int world = 1;
