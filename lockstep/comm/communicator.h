@@ -45,7 +45,7 @@ using schedule::Algorithm;
 
 class Engine;
 class Group;
-class Operation;
+struct Operation;
 
 // Streams of a group are independent queues: operations on one stream run in the order they were started.
 inline constexpr std::uint32_t kStreamsPerGroup = 4;
