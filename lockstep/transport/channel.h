@@ -76,6 +76,10 @@ class Channel {
   // Moves what can be moved now; true if anything moved. Throws only EnvelopeMismatch and DataError (a frame
   // that breaks the format); a dead peer does not throw, it shows in Endpoint::alive().
   virtual bool pump() = 0;
+
+  // Gives up all messages under way, after a failure: no memory of theirs is touched by this side once it returns
+  // (a frame that is half written is filled up with zeros). The channel stays useless; what still arrives is dropped.
+  virtual void abandon() = 0;
 };
 
 }  // namespace lockstep::transport
