@@ -8,9 +8,10 @@
 //              recv   = {message of a peer}    -> local slice
 //              reduce = {local slice, message} -> local slice (-> peers)
 //
-// Messages from rank a to rank b are matched in order: the k-th message that a's program sends to b is the k-th that
-// b's program takes from a. (Inside a round: in the order of the moves, then of send_to or of sources.) They also
-// travel in that order: none is offered before the one numbered before it, and none is taken before it.
+// Messages from rank a to rank b are matched in order: the k-th message that a's program sends to b is the
+// k-th that b's program takes from a. (Inside a round: in the order of the moves, then of send_to or of
+// sources.) They also travel in that order: none is offered before the one numbered before it, and none is
+// taken before it.
 //
 // A *round* starts when the round before it has ended on this rank. All its moves start together; a move
 // fires as soon as all its messages have been offered; the round ends when every move has fired and every
