@@ -35,10 +35,11 @@ PeerTable read_answer(transport::Connection& connection, int world, Deadline dea
   connection.read_all(bytes, deadline);
   const Header header = decode_header(bytes, world);
   if (header.version != kProtocolVersion) {
-    throw UsageError(fmt::format(
-        "the server of the rendezvous speaks version {} of the protocol, this process version {}: install the "
-        "same lockstep everywhere",
-        header.version, kProtocolVersion));
+    throw UsageError(
+        fmt::format("the server of the rendezvous speaks version {} of the protocol, this process version "
+                    "{}: install the "
+                    "same lockstep everywhere",
+                    header.version, kProtocolVersion));
   }
   bytes.resize(header.body_bytes);
   connection.read_all(bytes, deadline);
@@ -60,7 +61,8 @@ PeerTable talk(const transport::Address& server, Arrival& arrival, const transpo
 PeerTable meet(const transport::Address& server, Arrival arrival, const transport::Credentials& credentials,
                Deadline deadline) {
   const auto worded = [&](const CommError& error) {
-    return fmt::format("rendezvous of rank {} at {}: {}", arrival.peer.rank, server.to_string(), error.what());
+    return fmt::format("rendezvous of rank {} at {}: {}", arrival.peer.rank, server.to_string(),
+                       error.what());
   };
   try {
     return talk(server, arrival, credentials, deadline);

@@ -40,9 +40,10 @@ Server serve_as_rank0(const Placement& placement, const transport::Secret& secre
                    .secret = secret,
                    .tls = local.tls});
   } catch (const UsageError& error) {
-    throw UsageError(fmt::format("rank 0 cannot serve the rendezvous: {} (the port came from {}; a second "
-                                 "process that believes it is rank 0 looks the same)",
-                                 error.what(), placement.master_port.source));
+    throw UsageError(
+        fmt::format("rank 0 cannot serve the rendezvous: {} (the port came from {}; a second "
+                    "process that believes it is rank 0 looks the same)",
+                    error.what(), placement.master_port.source));
   }
 }
 

@@ -22,19 +22,13 @@ namespace {
 
 using transport::Listener;
 
-constexpr std::chrono::milliseconds kSlice{20};     // how often those who wait are looked at
-constexpr std::chrono::milliseconds kBusySlice{1};  // while somebody is in the middle of arriving
-constexpr std::chrono::seconds kArrivalTime{10};    // from the proof to the whole arrival
-constexpr std::chrono::seconds kAnswerTime{10};     // for all answers together
-constexpr std::size_t kMaxUnannounced = 1024;       // connections that have not sent their arrival
-
-std::string fresh_nonce() {
-  std::string text;
-  for (std::byte byte : std::span(transport::random_nonce()).first<16>()) {
-    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  }
-  return text;
-}
+constexpr std::chrono::milliseconds kSlice{20};           // of waiting for newcomers
+constexpr std::chrono::milliseconds kBusySlice{1};        // while somebody is in the middle of arriving
+constexpr std::chrono::seconds kArrivalTime{10};          // from the proof to the whole arrival
+constexpr std::chrono::seconds kAnswerTime{10};           // for all answers together
+constexpr std::chrono::milliseconds kPresenceCheck{250};  // how often those who wait prove to be there
+constexpr int kAdmissionsPerTurn = 256;
+constexpr std::ptrdiff_t kMaxUnannounced = 1024;  // connections that have not sent their arrival
 
 // One meeting: the roster decides, this acts.
 class Meeting {
@@ -60,27 +54,29 @@ class Meeting {
   // Lets in whoever has come and reads what they say; a text when it means that the ranks cannot meet.
   std::optional<std::string> turn() {
     admit();
+    const bool check_all = next_check_ <= Clock::now();
+    if (check_all) next_check_ = Clock::now() + kPresenceCheck;
     std::optional<std::string> verdict;
-    for (auto guest = guests_.begin(); guest != guests_.end();) {
-      const bool stays = hear(*guest, verdict);
+    for (auto guest = guests_.begin(); guest != guests_.end() && !verdict;) {
+      const bool stays = (guest->arrival() && !check_all) || hear(*guest, verdict);
       guest = stays ? std::next(guest) : guests_.erase(guest);
-      if (verdict) return verdict;
     }
     return verdict;
   }
 
   void admit() {
-    const bool arriving = std::any_of(guests_.begin(), guests_.end(), [](const Guest& g) { return !g.arrival(); });
+    const auto is_new = [](const Guest& guest) { return !guest.arrival(); };
+    auto wait = std::any_of(guests_.begin(), guests_.end(), is_new) ? kBusySlice : kSlice;
     try {
-      guests_.emplace_back(listener_.accept(Deadline::after(arriving ? kBusySlice : kSlice)), roster_.world());
+      for (int i = 0; i < kAdmissionsPerTurn; ++i) {
+        guests_.emplace_back(listener_.accept(Deadline::after(wait)), roster_.world());
+        wait = std::chrono::milliseconds(0);
+      }
     } catch (const Timeout&) {
-      return;
+      // Nobody else is at the door.
     }
-    const auto unannounced =
-        std::count_if(guests_.begin(), guests_.end(), [](const Guest& g) { return !g.arrival(); });
-    if (static_cast<std::size_t>(unannounced) > kMaxUnannounced) {
-      guests_.erase(std::find_if(guests_.begin(), guests_.end(), [](const Guest& g) { return !g.arrival(); }));
-    }
+    auto excess = std::count_if(guests_.begin(), guests_.end(), is_new) - kMaxUnannounced;
+    for (; excess > 0; --excess) guests_.erase(std::find_if(guests_.begin(), guests_.end(), is_new));
   }
 
   // False when the guest is to be dropped.
@@ -158,6 +154,7 @@ class Meeting {
   Roster roster_;
   std::chrono::milliseconds linger_;
   std::list<Guest> guests_;
+  Clock::time_point next_check_ = Clock::now();
   std::set<Rank> answered_;
   std::vector<std::byte> refusal_;
 };
@@ -169,6 +166,14 @@ transport::Credentials credentials_of(const ServerOptions& options) {
 }
 
 }  // namespace
+
+std::string fresh_nonce() {
+  std::string text;
+  for (std::byte byte : std::span(transport::random_nonce()).first<16>()) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text;
+}
 
 Server::Server(ServerOptions options)
     : options_(std::move(options)), listener_(options_.listen, credentials_of(options_)) {}

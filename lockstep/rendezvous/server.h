@@ -18,10 +18,14 @@ struct ServerOptions {
   std::string run;
   std::uint64_t generation = 0;
   transport::Secret secret;
-  std::shared_ptr<transport::TlsContext> tls;  // shared with the other connections of the process; may be null
+  std::shared_ptr<transport::TlsContext>
+      tls;  // shared with the other connections of the process; may be null
   // How long those who come after a refusal are still told why.
   std::chrono::milliseconds linger{2'000};
 };
+
+// 32 random hexadecimal digits.
+std::string fresh_nonce();
 
 // Where the ranks of one run meet, once. Nothing a client does or fails to do ends it early or holds up the
 // others.

@@ -28,9 +28,10 @@ std::vector<std::vector<Rank>> hosts_of(const PeerTable& table) {
 std::optional<std::string> Roster::add(const Arrival& arrival) {
   const Peer& peer = arrival.peer;
   if (arrival.world != world()) {
-    return fmt::format("{} was started for a world of {}, but this run has {} ranks: start all ranks with the "
-                       "same world size",
-                       peer.to_string(), arrival.world, world());
+    return fmt::format(
+        "{} was started for a world of {}, but this run has {} ranks: start all ranks with the "
+        "same world size",
+        peer.to_string(), arrival.world, world());
   }
   if (peer.rank < 0 || peer.rank >= world()) {
     return fmt::format("{} is outside the world of {}", peer.to_string(), world());
@@ -55,9 +56,10 @@ std::optional<std::string> Roster::disagreement(const Arrival& newcomer) const {
                        newcomer.peer.to_string(), newcomer.version, first.peer.to_string(), first.version);
   }
   if (newcomer.digest != first.digest) {
-    return fmt::format("{} has configuration digest '{}', but {} has '{}': give all ranks the same "
-                       "configuration",
-                       newcomer.peer.to_string(), newcomer.digest, first.peer.to_string(), first.digest);
+    return fmt::format(
+        "{} has configuration digest '{}', but {} has '{}': give all ranks the same "
+        "configuration",
+        newcomer.peer.to_string(), newcomer.digest, first.peer.to_string(), first.digest);
   }
   return std::nullopt;
 }

@@ -40,8 +40,8 @@ std::vector<std::vector<Rank>> hosts_of(const PeerTable& table);
 struct Arrival {
   Peer peer;
   int world = 0;
-  std::string version;      // of lockstep
-  std::string digest;       // of the configuration; may be empty
+  std::string version;            // of lockstep
+  std::string digest;             // of the configuration; may be empty
   std::uint32_t patience_ms = 0;  // how long it is still willing to wait
 };
 
