@@ -15,16 +15,19 @@ target_link_libraries(lockstep_asio INTERFACE Threads::Threads)
 
 find_package(Gloo QUIET)
 
+# The component is CXX because C is not a language of this project; only MPI's C interface is used.
 if(NOT LOCKSTEP_MPI STREQUAL "OFF")
+  set(MPI_CXX_SKIP_MPICXX TRUE)
   if(LOCKSTEP_MPI STREQUAL "ON")
-    find_package(MPI REQUIRED COMPONENTS C)
+    find_package(MPI REQUIRED COMPONENTS CXX)
   else()
-    find_package(MPI QUIET COMPONENTS C)
+    find_package(MPI QUIET COMPONENTS CXX)
   endif()
 endif()
 
 if(LOCKSTEP_TESTS)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
   include(GoogleTest)
 endif()

@@ -10,22 +10,49 @@ if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+  target_include_directories(lockstep_flags SYSTEM INTERFACE ${CMAKE_CURRENT_LIST_DIR}/clang14)
+endif()
+if(LOCKSTEP_FUZZERS)
+  target_compile_options(lockstep_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # lockstep_library(name SOURCES a.cpp ... PUBLIC dependencies... PRIVATE dependencies...)
-# One static target per folder: lockstep_<name>, alias Lockstep::<name>.
+# One static target per folder: lockstep_<name>, alias Lockstep::<name>, with every header of the folder. The
+# lockstep_... targets among PRIVATE are settings of this build and stay out of the exported package.
 function(lockstep_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(lockstep_${name} STATIC ${ARG_SOURCES})
   add_library(Lockstep::${name} ALIAS lockstep_${name})
-  set_target_properties(lockstep_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(lockstep_${name} PROPERTIES
+    EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
   target_compile_features(lockstep_${name} PUBLIC cxx_std_20)
-  target_include_directories(lockstep_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(lockstep_${name} PUBLIC ${ARG_PUBLIC} PRIVATE $<BUILD_INTERFACE:lockstep_flags> ${ARG_PRIVATE})
+  target_include_directories(lockstep_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+
+  set(private ${ARG_PRIVATE} lockstep_flags)
+  list(TRANSFORM private REPLACE "^(lockstep_.*)$" "$<BUILD_INTERFACE:\\1>")
+  target_link_libraries(lockstep_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${private})
+  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_LIBRARIES lockstep_${name})
 endfunction()
 
-# lockstep_test(name SOURCES a_test.cpp ... LIBRARIES Lockstep::x ... [LABELS fast|slow|multi ...] [TIMEOUT seconds])
-# One GoogleTest program per folder of tests, registered with CTest case by case.
+# lockstep_program(name SOURCES a.cpp ... LIBRARIES Lockstep::x ...)
+# A program for users: bin/<name> in the build folder, and installed.
+function(lockstep_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  target_link_libraries(${name} PRIVATE lockstep_flags ${ARG_LIBRARIES})
+  if(LOCKSTEP_INSTALL)
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endfunction()
+
+# lockstep_test(name SOURCES a_test.cpp ... LIBRARIES Lockstep::x ... [LABELS fast|slow|multi|fault ...]
+#               [TIMEOUT seconds])
+# One GoogleTest program per folder of tests, registered with CTest case by case. Without LABELS: fast. Cases
+# that start several processes (multi, fault) run alone, because they load or disturb the whole machine.
 function(lockstep_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
@@ -34,9 +61,27 @@ function(lockstep_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  set(alone OFF)
+  if("multi" IN_LIST ARG_LABELS OR "fault" IN_LIST ARG_LABELS)
+    set(alone ON)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE lockstep_flags ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${alone})
+endfunction()
+
+# lockstep_fuzzer(name SOURCES a_fuzzer.cpp ... LIBRARIES Lockstep::x ... CORPUS folder)
+# A libFuzzer target, and a CTest case (label fuzz) that runs it for LOCKSTEP_FUZZ_SECONDS from the environment
+# (20 by default). The corpus is only read.
+function(lockstep_fuzzer name)
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE lockstep_flags ${ARG_LIBRARIES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  cmake_path(ABSOLUTE_PATH ARG_CORPUS)
+  add_test(NAME fuzz.${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/run_fuzzer.sh $<TARGET_FILE:${name}> ${ARG_CORPUS})
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz)
 endfunction()

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What ./quickstart, ./test and ./dev share: progress lines, packages, configure and build. To be sourced, with
+# the current directory at the root of the repository.
+
+export LC_ALL=C
+
+readonly log_folder=build/log
+
+# One line when a stage begins, with the seconds since the script began.
+stage() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
+
+# fail CODE WHY...: one sentence on standard error, then the end of the script.
+fail() {
+  local code=$1
+  shift
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit "$code"
+}
+
+# logged NAME COMMAND...: the output goes to build/log/NAME.log, and its end is shown if the command fails.
+logged() {
+  local log=$log_folder/$1.log
+  shift
+  mkdir -p "$log_folder"
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 80 "$log" >&2
+    fail 1 "'$*' failed; all of its output is in $log"
+  fi
+}
+
+# Rows of the table of packages as "package probe what".
+package_rows() { grep -v '^ *\(#\|$\)' tools/packages.txt; }
+
+is_debian_12() {
+  [ -r /etc/os-release ] && (. /etc/os-release && [ "${ID:-}" = debian ] && [ "${VERSION_ID:-}" = 12 ])
+}
+
+has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+apt_get() {
+  local as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q \
+    -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 "$@"
+}
+
+install_packages() {
+  local package missing=()
+  while read -r package _; do
+    has_package "$package" || missing+=("$package")
+  done < <(package_rows)
+  if [ ${#missing[@]} = 0 ]; then
+    stage "packages: all there"
+    return
+  fi
+  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    fail 2 "these packages are missing: ${missing[*]}; as root run: apt-get install ${missing[*]}"
+  fi
+  stage "packages: installing ${#missing[@]} with apt-get"
+  logged apt-update apt_get update
+  logged apt-install apt_get install -y --no-install-recommends "${missing[@]}"
+}
+
+probe() {
+  case $1 in
+    command:*) command -v "${1#command:}" >/dev/null ;;
+    header:*) echo "#include <${1#header:}>" | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1 ;;
+  esac
+}
+
+# For systems other than Debian 12: every missing thing with the name of Debian's package, then exit 2.
+require_tools() {
+  local package what_to_probe what missing=()
+  while read -r package what_to_probe what; do
+    probe "$what_to_probe" || missing+=("  $what; Debian's package is called $package")
+  done < <(package_rows)
+  if [ ${#missing[@]} = 0 ]; then
+    stage "packages: everything was found on this system"
+    return
+  fi
+  {
+    echo "$(basename "$0"): this is not Debian 12, so nothing is installed by itself. Missing here:"
+    printf '%s\n' "${missing[@]}"
+    echo "Install them with the package manager of this system (the names are alike on Ubuntu and Fedora),"
+    echo "or run this script in a Debian 12 container: docker run --rm -it -v \"\$PWD:/src\" -w /src debian:12"
+  } >&2
+  exit 2
+}
+
+prepare_system() {
+  if is_debian_12; then install_packages; else require_tools; fi
+}
+
+# configure PRESET
+configure() {
+  stage "configure: preset $1"
+  logged "configure-$1" cmake --preset "$1"
+}
+
+# build PRESET [TARGET...]
+build() {
+  local preset=$1
+  shift
+  configure "$preset"
+  stage "build: preset $preset"
+  logged "build-$preset" cmake --build --preset "$preset" ${1:+--target "$@"}
+}
