@@ -2,7 +2,8 @@
 //
 // The arithmetic of reductions. bf16 and fp16 are combined in fp32 and rounded to nearest even after every
 // combination, so a partial result has the same bits whether it stays in a register or crosses a wire.
-// Integers wrap around. min and max: a NaN on either side gives a NaN; -0 is less than +0.
+// Integers wrap around. min and max: a NaN on either side gives a NaN; -0 is less than +0. A NaN that is
+// computed is always the same quiet NaN (float16.h), whatever the operands' and on every processor.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,6 @@
 #include <span>
 #include <string_view>
 
-#include "lockstep/base/bytes.h"
 #include "lockstep/base/dtype.h"
 
 namespace lockstep::kernels {

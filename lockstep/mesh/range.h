@@ -19,7 +19,7 @@ struct Range {
 
 // Empty ranges overlap nothing.
 constexpr bool overlap(Range a, Range b) {
-  return a.begin < b.end && b.begin < a.end;
+  return std::max(a.begin, b.begin) < std::min(a.end, b.end);
 }
 
 constexpr Range intersection(Range a, Range b) {
