@@ -12,7 +12,8 @@ bool wire_available() {
 
 std::unique_ptr<Wire> open_wire(Deadline) {
   throw UsageError(
-      "the mpi transport is not in this build; install Open MPI (Debian: libopenmpi-dev openmpi-bin) and configure "
+      "the mpi transport is not in this build; install Open MPI (Debian: libopenmpi-dev openmpi-bin) and "
+      "configure "
       "with -D LOCKSTEP_MPI=ON");
 }
 

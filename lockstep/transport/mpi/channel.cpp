@@ -71,8 +71,12 @@ bool MpiChannel::pump() {
 }
 
 void MpiChannel::abandon() {
-  abandoned_ = true;
+  stop_receiving();
   outgoing_.clear();
+}
+
+void MpiChannel::stop_receiving() {
+  abandoned_ = true;
   expected_.clear();
   frames_to_post_ = 0;
 }
@@ -100,6 +104,9 @@ bool MpiChannel::pump_outgoing() {
       break;
     }
     peer_gone_ |= outcome.state == State::failed;
+    // Only now, although the payload was copied long ago: MPI moves bytes while we call it, and a caller
+    // whose sends are done may stop calling.
+    sends_done_ += departing_.front().ends_message ? 1 : 0;
     station_.frames.give_back(std::move(departing_.front().frame));
     departing_.pop_front();
     moved = true;
@@ -113,10 +120,10 @@ bool MpiChannel::pump_outgoing() {
 
 void MpiChannel::start_frame() {
   Outgoing& message = outgoing_.front();
-  const ConstBytes piece =
-      message.payload.subspan(message.offset, std::min(kFramePayload, message.payload.size() - message.offset));
+  const ConstBytes piece = message.payload.subspan(
+      message.offset, std::min(kFramePayload, message.payload.size() - message.offset));
   const DataHeader header{.envelope = message.envelope,
-                          .message = sends_done_,
+                          .message = messages_started_,
                           .message_bytes = message.payload.size(),
                           .offset = message.offset,
                           .payload_bytes = piece.size()};
@@ -124,23 +131,28 @@ void MpiChannel::start_frame() {
   std::memcpy(frame.all().data(), &header, sizeof(header));
   std::memcpy(frame.payload().data(), piece.data(), piece.size());
   const Transfer transfer = station_.wire.send(peer_, tag_, frame.all().first(sizeof(header) + piece.size()));
-  departing_.push_back({std::move(frame), transfer});
-
   message.offset += piece.size();
-  if (message.offset == message.payload.size()) {
+  const bool ends_message = message.offset == message.payload.size();
+  departing_.push_back({.frame = std::move(frame), .transfer = transfer, .ends_message = ends_message});
+  if (ends_message) {
     outgoing_.pop_front();
-    ++sends_done_;
+    ++messages_started_;
   }
 }
 
 bool MpiChannel::pump_incoming() {
   post_receives();
   bool moved = false;
-  while (!expected_.empty() && front_arrived()) {
+  while (!expected_.empty() && !arriving_.empty()) {
+    const bool known = arriving_.front().arrived;
+    if (!front_arrived()) {
+      break;
+    }
+    moved |= !known;
     const ConstBytes payload = front_payload().subspan(taken_);
     const Expected& message = expected_.front();
     if (message.into == nullptr) {
-      return true;
+      break;
     }
     std::memcpy(message.into + message.done, payload.data(), payload.size());
     take(payload.size());
@@ -154,7 +166,7 @@ void MpiChannel::post_receives() {
   while (frames_to_post_ > 0 && arriving_.size() < kWindow && !peer_gone_) {
     Frame frame = station_.frames.take();
     const Transfer transfer = station_.wire.receive(peer_, tag_, frame.all());
-    arriving_.push_back({std::move(frame), transfer});
+    arriving_.push_back({.frame = std::move(frame), .transfer = transfer});
     --frames_to_post_;
   }
 }
@@ -198,8 +210,9 @@ ConstBytes MpiChannel::front_payload() {
   const std::size_t begin = message.done - taken_;
   if (header.message != receives_done_ || header.offset != begin ||
       header.payload_bytes != std::min(kFramePayload, message.bytes - begin)) {
-    throw DataError(fmt::format("mpi: a frame of rank {} on stream {} is message {} offset {} instead of {} and {}",
-                                peer_, tag_, header.message, header.offset, receives_done_, begin));
+    throw DataError(
+        fmt::format("mpi: a frame of rank {} on stream {} is message {} offset {} instead of {} and {}",
+                    peer_, tag_, header.message, header.offset, receives_done_, begin));
   }
   return front.frame.payload().first(header.payload_bytes);
 }

@@ -19,9 +19,9 @@ struct Station {
   bool moved = false;  // since the endpoint last looked
 };
 
-// Messages to and from one peer on one stream. Payloads pass through frames of our own on both sides: MPI cannot
-// be stopped once it works on a buffer, and so never gets to see the caller's. At most kWindow frames are under
-// way in each direction, so an idle receiver holds up the sender instead of its memory.
+// Messages to and from one peer on one stream. Payloads pass through frames of our own on both sides: MPI
+// cannot be stopped once it works on a buffer, and so never gets to see the caller's. At most kWindow frames
+// are under way in each direction, so an idle receiver holds up the sender instead of its memory.
 class MpiChannel final : public Channel {
  public:
   // `station` and `peer_gone` (set when MPI reports a failure) must outlive the channel.
@@ -41,6 +41,8 @@ class MpiChannel final : public Channel {
   void abandon() override;
 
   bool abandoned() const { return abandoned_; }
+  // Receives nothing more, but goes on sending what was offered.
+  void stop_receiving();
   // Has the peer taken everything that was offered?
   bool flushed() const { return outgoing_.empty() && departing_.empty(); }
   // The end of the channel: true when MPI uses none of its frames any more. To be repeated until then.
@@ -63,7 +65,8 @@ class MpiChannel final : public Channel {
   struct UnderWay {
     Frame frame;
     Transfer transfer;
-    bool arrived = false;
+    bool ends_message = false;  // of a departure
+    bool arrived = false;       // of an arrival
   };
 
   void expect(const Envelope& envelope, std::size_t bytes, std::byte* into);
@@ -84,6 +87,7 @@ class MpiChannel final : public Channel {
 
   std::deque<Outgoing> outgoing_;
   std::deque<UnderWay> departing_;
+  std::uint64_t messages_started_ = 0;
   std::uint64_t sends_done_ = 0;
 
   std::deque<Expected> expected_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What travels between ranks over MPI. A message of a channel is cut into frames of at most kFramePayload bytes;
-// each is one MPI message, a DataHeader and its payload, tagged with the stream. Notices, failures and farewells
-// are ControlFrames with a tag of their own. Both ends are of the same build and byte order; magic finds it out
-// if not.
+// What travels between ranks over MPI. A message of a channel is cut into frames of at most kFramePayload
+// bytes; each is one MPI message, a DataHeader and its payload, tagged with the stream. Notices, failures and
+// farewells are ControlFrames with a tag of their own. Both ends are of the same build and byte order; magic
+// finds it out if not.
 #pragma once
 
 #include <array>

@@ -133,16 +133,20 @@ class MpiWire final : public Wire {
     }
   }
 
-  bool close(Deadline deadline) override {
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Ibarrier(comm_, &request) != MPI_SUCCESS || !finished(request, deadline)) {
-      return false;
+  bool leave() override {
+    if (!leaving_) {
+      leaving_ = true;
+      MPI_Ibarrier(comm_, &barrier_);
     }
+    int done = 0;
+    return MPI_Test(&barrier_, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0;
+  }
+
+  void finish() override {
     MPI_Comm_free(&comm_);
     if (owns_mpi_) {
       MPI_Finalize();
     }
-    return true;
   }
 
  private:
@@ -167,6 +171,8 @@ class MpiWire final : public Wire {
   MPI_Comm comm_ = MPI_COMM_NULL;
   Rank rank_ = 0;
   int world_ = 1;
+  bool leaving_ = false;
+  MPI_Request barrier_ = MPI_REQUEST_NULL;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The few things that this transport asks of MPI, in our own words, so that mpi.h is included by one source file.
-// That file is wire.cpp, or absent.cpp in a build without MPI.
+// The few things that this transport asks of MPI, in our own words, so that mpi.h is included by one source
+// file. That file is wire.cpp, or absent.cpp in a build without MPI.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct Outcome {
 };
 
 // A private copy of MPI_COMM_WORLD. Messages between two ranks with equal tags are matched in order. No call
-// blocks, except where a deadline is given. Not thread-safe.
+// blocks. Not thread-safe.
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -48,16 +48,19 @@ class Wire {
   // Asks for the early end of a transfer; test() still tells when it is over.
   virtual void cancel(Transfer& transfer) = 0;
 
-  // Waits until every rank has called it, and then gives MPI up (finalizes it if this wire initialized it).
-  // False at the deadline: MPI is then left as it is. Nothing else may be called afterwards.
-  virtual bool close(Deadline deadline) = 0;
+  // True once every rank has begun to call it; to be repeated until then.
+  virtual bool leave() = 0;
+
+  // Gives MPI up (and finalizes it if this wire initialized it), after leave() was true and all transfers
+  // ended.
+  virtual void finish() = 0;
 };
 
 // Was this build made with MPI?
 bool wire_available();
 
-// Initializes MPI if nobody has. Every rank of MPI_COMM_WORLD must call it; Timeout otherwise. UsageError when
-// the build has no MPI, MPI was finalized already, or its thread level is below MPI_THREAD_SERIALIZED.
+// Initializes MPI if nobody has. Every rank of MPI_COMM_WORLD must call it; Timeout otherwise. UsageError
+// when the build has no MPI, MPI was finalized already, or its thread level is below MPI_THREAD_SERIALIZED.
 std::unique_ptr<Wire> open_wire(Deadline deadline);
 
 }  // namespace lockstep::transport::mpi
