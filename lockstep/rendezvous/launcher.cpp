@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/rendezvous/launcher.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <list>
@@ -25,6 +26,8 @@ namespace {
 using std::chrono::milliseconds;
 using transport::Descriptor;
 using transport::Secret;
+
+constexpr int kLostPeerCode = 75;
 
 // Signals that this process takes through a descriptor while it launches; restored at the end.
 class SignalInbox {
@@ -92,11 +95,9 @@ struct Worker {
   ChildProcess process;
 };
 
-// Of several failures found at the same moment, the likeliest cause: a rank that was killed, then one that
-// failed by itself, then those that only report that they lost a peer (75).
 int blame(const ExitStatus& status) {
   if (status.signal != 0) return 2;
-  return status.code == 75 ? 0 : 1;
+  return status.code == kLostPeerCode ? 0 : 1;
 }
 
 class Crew {
@@ -161,16 +162,13 @@ class Crew {
   }
 
   void reap() {
-    const bool had_failure = result_.first_failure.has_value();
+    std::vector<LaunchResult::Failure> failures;
     for (Worker& worker : workers_) {
       if (!worker.process.running() || !worker.process.poll()) continue;
       const ExitStatus status = *worker.process.poll();
-      if (status.ok() || had_failure) continue;
-      auto& first = result_.first_failure;
-      if (!first || blame(status) > blame(first->status)) {
-        first = LaunchResult::Failure{worker.rank, worker.process.pid(), status};
-      }
+      if (!status.ok()) failures.push_back({worker.rank, worker.process.pid(), status});
     }
+    if (!result_.first_failure && !failures.empty()) result_.first_failure = likeliest_cause(failures);
     if (result_.first_failure && !end_by_) end_by_ = Deadline::after(grace_);
   }
 
@@ -223,6 +221,11 @@ Secret find_or_make_secret(bool one_host) {
 }
 
 }  // namespace
+
+const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failure> failures) {
+  return *std::max_element(failures.begin(), failures.end(),
+                           [](const auto& a, const auto& b) { return blame(a.status) < blame(b.status); });
+}
 
 std::string LaunchResult::Failure::to_string() const {
   return fmt::format("rank {} (pid {}) {}", rank, pid, status.to_string());

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ struct LaunchResult {
 
   int exit_code() const { return first_failure ? first_failure->status.shell_code() : 0; }
 };
+
+// Of failures found at the same moment (at least one), the likeliest cause: a rank that was killed, then one
+// that failed by itself, then one that only says it lost a peer (exit code 75).
+const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failure> failures);
 
 // Starts the workers, serves their rendezvous, and returns when all have ended. A secret is made when the
 // environment holds none; the workers find it in LOCKSTEP_SECRET. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and

@@ -102,13 +102,14 @@ TEST_F(Launcher, WorkersThatEndInTheGracePeriodAreNotSignalled) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "signalled"));
 }
 
-TEST_F(Launcher, BlamesTheCauseRatherThanThoseWhoNoticedIt) {
-  // Both have ended before the launcher looks: rank 0 with the code of a lost peer, rank 1 by a signal.
-  LaunchOptions options = script(2, "test $RANK = 0 && exit 75; kill -SEGV $$");
-  options.grace = std::chrono::seconds(20);
-  const LaunchResult result = launch(options);
-  ASSERT_TRUE(result.first_failure);
-  EXPECT_TRUE(result.exit_code() == 139 || result.exit_code() == 75);
+TEST(LikeliestCause, IsNotWhoeverNoticedItFirst) {
+  const LaunchResult::Failure noticed{0, 10, {.code = 75, .signal = 0}};
+  const LaunchResult::Failure failed{1, 11, {.code = 1, .signal = 0}};
+  const LaunchResult::Failure killed{2, 12, {.code = 0, .signal = 11}};
+  EXPECT_EQ(likeliest_cause(std::vector{noticed}).rank, 0);
+  EXPECT_EQ(likeliest_cause(std::vector{noticed, failed}).rank, 1);
+  EXPECT_EQ(likeliest_cause(std::vector{noticed, failed, killed}).rank, 2);
+  EXPECT_EQ(likeliest_cause(std::vector{killed, noticed}).rank, 2);
 }
 
 TEST_F(Launcher, WorkersStartWithOrdinarySignalsAndNoInput) {
