@@ -47,6 +47,9 @@ class Engine;
 class Group;
 struct Operation;
 
+// By rank: the subtrees of the lane tree that it brings, in lane order.
+using LanePieces = std::vector<std::vector<Subtree>>;
+
 // Streams of a group are independent queues: operations on one stream run in the order they were started.
 inline constexpr std::uint32_t kStreamsPerGroup = 4;
 
@@ -57,7 +60,7 @@ struct Options {
   std::optional<Algorithm> algorithm = {};  // none: chosen by measured cost
   std::optional<bool> exact = {};           // only algorithms with the canonical order; none: as the group
   std::uint32_t stream = 0;                 // < kStreamsPerGroup
-  std::optional<std::chrono::milliseconds> timeout = {};  // none: as the group
+  std::optional<std::chrono::milliseconds> timeout = {};  // how long nothing may move; none: as the group
 };
 
 // Memory that peers on the same host reach in place. Move-only; must not outlive the last copy of the
@@ -86,7 +89,7 @@ class Buffer {
 class Work {
  public:
   Work() = default;
-  explicit Work(std::shared_ptr<Operation> operation);
+  Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation);
 
   // Returns when the operation has ended; raises what it failed with.
   void wait();
@@ -96,6 +99,7 @@ class Work {
   void cancel();
 
  private:
+  std::shared_ptr<Engine> engine_;
   std::shared_ptr<Operation> operation_;  // shared with the engine that runs it
 };
 
@@ -103,6 +107,7 @@ struct GroupSettings {
   std::string name = "world";
   std::chrono::milliseconds timeout{30'000};
   bool exact = true;
+  std::vector<int> hosts = {};  // by rank: equal numbers share a host; empty: all share one
 };
 
 class Communicator {
@@ -123,22 +128,18 @@ class Communicator {
   // colour joins none and gets a world of one.
   Communicator split(int colour, int key, std::string name) const;
 
-  void all_reduce(Bytes data, const Options& options = {}) const { all_reduce_async(data, options).wait(); }
-  void reduce_scatter(Bytes data, const Options& options = {}) const {
-    reduce_scatter_async(data, options).wait();
-  }
-  void all_gather(Bytes data, const Options& options = {}) const { all_gather_async(data, options).wait(); }
-  void broadcast(Bytes data, const Options& options = {}) const { broadcast_async(data, options).wait(); }
-  void reduce(Bytes data, const Options& options = {}) const { reduce_async(data, options).wait(); }
-  void all_to_all(Bytes input, Bytes output, const Options& options = {}) const {
-    all_to_all_async(input, output, options).wait();
-  }
-  void barrier(const Options& options = {}) const { barrier_async(options).wait(); }
-  void send(Rank to, Bytes data, const Options& options = {}) const { send_async(to, data, options).wait(); }
-  void recv(Rank from, Bytes data, const Options& options = {}) const {
-    recv_async(from, data, options).wait();
-  }
+  void all_reduce(Bytes data, const Options& options = {}) const;
+  void reduce_scatter(Bytes data, const Options& options = {}) const;
+  void all_gather(Bytes data, const Options& options = {}) const;
+  void broadcast(Bytes data, const Options& options = {}) const;
+  void reduce(Bytes data, const Options& options = {}) const;
+  void all_to_all(Bytes input, Bytes output, const Options& options = {}) const;
+  void barrier(const Options& options = {}) const;
+  void send(Rank to, Bytes data, const Options& options = {}) const;
+  void recv(Rank from, Bytes data, const Options& options = {}) const;
 
+  // The same, progressing in the background. Sends and receives of one stream are matched in the order they
+  // were started.
   Work all_reduce_async(Bytes data, const Options& options = {}) const;
   Work reduce_scatter_async(Bytes data, const Options& options = {}) const;
   Work all_gather_async(Bytes data, const Options& options = {}) const;
@@ -152,17 +153,26 @@ class Communicator {
   // Sums lane partials in the order of the one tree over all lanes (collective.h, "With lanes"). `pieces[r]`
   // lists what rank r brings; `partials` are this rank's, in that order (one buffer for the result if it
   // brings none).
-  Work all_reduce_lanes_async(std::span<const Bytes> partials, std::vector<std::vector<Subtree>> pieces,
+  void all_reduce_lanes(std::span<const Bytes> partials, const LanePieces& pieces,
+                        const Options& options = {}) const;
+  void reduce_scatter_lanes(std::span<const Bytes> partials, const LanePieces& pieces,
+                            const Options& options = {}) const;
+  Work all_reduce_lanes_async(std::span<const Bytes> partials, const LanePieces& pieces,
                               const Options& options = {}) const;
-  void all_reduce_lanes(std::span<const Bytes> partials, std::vector<std::vector<Subtree>> pieces,
-                        const Options& options = {}) const {
-    all_reduce_lanes_async(partials, std::move(pieces), options).wait();
-  }
+  Work reduce_scatter_lanes_async(std::span<const Bytes> partials, const LanePieces& pieces,
+                                  const Options& options = {}) const;
 
  private:
-  explicit Communicator(std::shared_ptr<Group> group);
+  Communicator(std::shared_ptr<Engine> engine, std::shared_ptr<Group> group);
 
-  std::shared_ptr<Group> group_;  // shared by all copies
+  Work start(schedule::Op op, Bytes data, const Options& options, bool in_background) const;
+  Work start(std::shared_ptr<Operation> operation, bool in_background) const;
+  Work start_all_to_all(Bytes input, Bytes output, const Options& options, bool in_background) const;
+  Work start_lanes(schedule::Op op, std::span<const Bytes> partials, const LanePieces& pieces,
+                   const Options& options, bool in_background) const;
+
+  std::shared_ptr<Engine> engine_;  // shared by all groups of the process
+  std::shared_ptr<Group> group_;    // shared by all copies and by operations under way
 };
 
 }  // namespace lockstep::comm

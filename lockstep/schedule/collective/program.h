@@ -8,9 +8,10 @@
 //              recv   = {message of a peer}    -> local slice
 //              reduce = {local slice, message} -> local slice (-> peers)
 //
-// Messages from rank a to rank b are matched in order: the k-th message that a's program sends to b is the k-th that
-// b's program takes from a. (Inside a round: in the order of the moves, then of send_to or of sources.) They also
-// travel in that order: none is offered before the one numbered before it, and none is taken before it.
+// Messages from rank a to rank b are matched in order: the k-th message that a's program sends to b is the
+// k-th that b's program takes from a. (Inside a round: in the order of the moves, then of send_to or of
+// sources.) They also travel in that order: none is offered before the one numbered before it, and none is
+// taken before it.
 //
 // A *round* starts when the round before it has ended on this rank. All its moves start together; a move
 // fires as soon as all its messages have been offered; the round ends when every move has fired and every
@@ -38,6 +39,10 @@
 namespace lockstep::schedule {
 
 inline constexpr Rank kLocal = -1;
+
+// Limits: ranks of a world, and sources of a move (what the kernels combine in one pass).
+inline constexpr int kMaxWorld = 4096;
+inline constexpr std::size_t kMaxSources = 4096;
 
 // A piece of one of the buffers that the program is bound to.
 struct Slice {
@@ -74,7 +79,7 @@ using Round = std::vector<Move>;
 
 // What the caller binds: the size of each buffer in elements. Buffers from `scratch_from` on are scratch,
 // provided by the executor with unspecified contents; those before it are the caller's, and what a program
-// leaves in parts that the collective's contract (contract.h) does not name is unspecified.
+// leaves in parts that the collective's contract (collective.h) does not name is unspecified.
 struct Program {
   Rank rank = 0;
   int world = 1;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "lockstep/base/bytes.h"
@@ -41,7 +42,8 @@ class Connection {
   static constexpr std::ptrdiff_t kWouldBlock = -1;
   static constexpr std::ptrdiff_t kClosed = -2;
 
-  // Bytes moved, at least 1, or one of the two values above. Never raises a signal.
+  // Bytes moved, at least 1, or one of the two values above. Never raises a signal. After a try_write that
+  // would block, the next one must begin with the same bytes (TLS has already encrypted some of them).
   virtual std::ptrdiff_t try_read(Bytes into) = 0;
   virtual std::ptrdiff_t try_write(std::span<const ConstBytes> pieces) = 0;
 
@@ -49,6 +51,12 @@ class Connection {
   virtual bool has_buffered() const { return false; }
 
   virtual int fd() const = 0;
+
+  // Why the stream ended, after kClosed; for messages.
+  virtual std::string close_reason() const = 0;
+  // Whether it ended because one side refused what the other sent (a certificate, bytes that are no TLS), and
+  // not because the network or the peer's process failed.
+  virtual bool protocol_failed() const { return false; }
 
   // All of it, by the deadline; Timeout or PeerLost otherwise. For control messages, not for the data path.
   void read_all(Bytes into, Deadline deadline);

@@ -3,6 +3,15 @@
 // Mutual proof of the secret, before any other byte of a connection is interpreted. Both sides send a fresh
 // nonce and an HMAC-SHA256 over both nonces, the side that speaks, and both identities; so a proof can be
 // neither replayed (nonces), nor reflected (side), nor moved to another role, rank, run or generation.
+//
+//   dialer                                   listener
+//   hello: magic, identity, nonce     ->
+//                                     <-     hello
+//   proof                             ->
+//                                     <-     verdict (accepted or refused), and if accepted its own proof
+//
+// The listener computes nothing from the secret that a stranger could see: it proves itself last. The verdict
+// tells a dialer with the wrong secret from one whose connection broke.
 #pragma once
 
 #include <array>
@@ -34,7 +43,8 @@ inline constexpr std::size_t kNonceBytes = 32;
 using Nonce = std::array<std::byte, kNonceBytes>;
 
 // One side of the handshake as a state machine over bytes, whatever carries them. Feeding more than the
-// handshake needs leaves the rest unread. The peer must have the same role, run and generation.
+// handshake needs leaves the rest unread. The peer must have the same role, run and generation. UsageError if
+// `me` breaks the limits of Identity.
 class Handshake {
  public:
   Handshake(Side side, const Identity& me, const Secret& secret, const Nonce& fresh_nonce);
@@ -43,9 +53,13 @@ class Handshake {
   std::vector<std::byte> take_output();
 
   // Takes received bytes; returns how many were used. Throws AuthenticationError (wrong magic or version,
-  // oversized, wrong role, run or generation, wrong proof, own nonce come back); the connection must then be
-  // closed.
+  // malformed, wrong role, run or generation, wrong proof, own nonce come back); what take_output() then
+  // gives tells the peer why and may be sent before the connection is closed.
   std::size_t feed(ConstBytes received);
+
+  // How many bytes the message under way still needs (0 when done): reading no more leaves what follows the
+  // handshake in the connection.
+  std::size_t wanted() const;
 
   // The peer, once it has proved itself.
   const std::optional<Identity>& peer() const { return peer_; }
@@ -55,18 +69,21 @@ class Handshake {
   static constexpr std::size_t kMaxBytes = 512;
 
  private:
-  enum class State : std::uint8_t { hello, proof, done };
+  enum class State : std::uint8_t { hello, proof, verdict, done };
 
-  std::vector<std::byte> hello() const;
+  void take_hello();
+  void take_proof();
+  void take_verdict();
+  void send_hello();
   std::array<std::byte, 32> proof_of(Side speaker) const;
 
   Side side_;
   Identity me_;
   Secret secret_;
-  Nonce nonce_;
   State state_ = State::hello;
+  std::vector<std::byte> my_hello_;
+  std::vector<std::byte> peer_hello_;
   Identity claimed_;
-  Nonce peer_nonce_{};
   std::vector<std::byte> input_;
   std::vector<std::byte> output_;
   std::optional<Identity> peer_;

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/communicator.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/comm/engine.h"
+#include "lockstep/comm/group.h"
+#include "lockstep/comm/operation.h"
+#include "lockstep/transport/loopback/endpoint.h"
+
+namespace lockstep::comm {
+namespace {
+
+using schedule::Op;
+
+std::size_t elements_in(Bytes data, DType dtype, std::string_view what) {
+  const std::size_t size = size_of(dtype);
+  if (data.size() % size != 0) {
+    throw UsageError(fmt::format("{}: a buffer of {} bytes does not hold whole {} elements of {} bytes", what,
+                                 data.size(), name_of(dtype), size));
+  }
+  return data.size() / size;
+}
+
+void check_rank(const Group& group, Rank rank, std::string_view what) {
+  if (rank >= 0 && rank < group.size()) return;
+  throw UsageError(fmt::format("{}: there is no rank {} in {}, which has {} ranks", what, rank,
+                               group.settings.name, group.size()));
+}
+
+void check_stream(std::uint32_t stream) {
+  if (stream < kStreamsPerGroup) return;
+  throw UsageError(
+      fmt::format("there is no stream {}: a group has streams 0 to {}", stream, kStreamsPerGroup - 1));
+}
+
+PlanRequest request_for(const Group& group, Op op, std::size_t count, const Options& options) {
+  check_stream(options.stream);
+  check_rank(group, options.root, name_of(op));
+  PlanRequest request;
+  request.op = op;
+  request.dtype = options.dtype;
+  request.reduce = options.op;
+  request.count = count;
+  request.root = options.root;
+  request.algorithm = options.algorithm;
+  // Who names an algorithm gets it, unless exactness is asked for in the same breath.
+  request.exact = options.exact.value_or(!options.algorithm && group.settings.exact);
+  return request;
+}
+
+std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const PlanRequest& request,
+                                      const Options& options, std::vector<std::byte*> buffers) {
+  const std::shared_ptr<const Plan> plan = group->planner.plan(request);
+  auto operation = std::make_shared<Operation>();
+  operation->group = group;
+  operation->stream = options.stream;
+  operation->contract = plan->contract;
+  operation->notice = plan->notice;
+  operation->timeout = options.timeout.value_or(group->settings.timeout);
+  Binding& binding = operation->binding;
+  binding.program = plan->program;
+  binding.ports = group->streams[options.stream].ports;
+  binding.envelope.contract = plan->digest;
+  binding.arithmetic = {.dtype = request.dtype, .op = request.reduce, .divide_by = plan->divide_by};
+  binding.buffers = std::move(buffers);
+  const schedule::Program& program = *plan->program;
+  LOCKSTEP_CHECK(binding.buffers.size() == program.scratch_from,
+                 "the caller's buffers are those the program expects");
+  for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
+    operation->scratch_bytes.push_back(program.buffer_elements[i] * size_of(request.dtype));
+  }
+  return operation;
+}
+
+// One message as a program of one move.
+schedule::Program message_program(const Group& group, Rank peer, std::size_t elements, bool sends) {
+  schedule::Program program{.rank = group.rank,
+                            .world = group.size(),
+                            .buffer_elements = {elements},
+                            .scratch_from = 1,
+                            .rounds = {}};
+  if (elements == 0) return program;
+  const schedule::Slice slice{.buffer = 0, .range = {0, elements}};
+  schedule::Move move;
+  if (sends) {
+    move.sources = {{.from = schedule::kLocal, .slice = slice, .merges = 0}};
+    move.send_to = {peer};
+  } else {
+    move.sources = {{.from = peer, .slice = {}, .merges = 0}};
+    move.into = slice;
+  }
+  program.rounds = {{move}};
+  return program;
+}
+
+std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank peer, Bytes data,
+                                   const Options& options, bool sends) {
+  const std::string_view what = sends ? "send" : "recv";
+  check_stream(options.stream);
+  check_rank(*group, peer, what);
+  if (peer == group->rank) throw UsageError(fmt::format("{}: rank {} cannot talk to itself", what, peer));
+  const std::size_t elements = elements_in(data, options.dtype, what);
+  auto operation = std::make_shared<Operation>();
+  operation->group = group;
+  operation->stream = options.stream;
+  operation->point_to_point = true;
+  operation->contract.point_to_point = true;
+  operation->contract.dtype = options.dtype;
+  operation->contract.count = elements;
+  operation->timeout = options.timeout.value_or(group->settings.timeout);
+  Binding& binding = operation->binding;
+  binding.program = std::make_shared<const schedule::Program>(message_program(*group, peer, elements, sends));
+  binding.ports = group->point_to_point_ports[options.stream];
+  binding.envelope.contract = digest_of(operation->contract);
+  binding.arithmetic.dtype = options.dtype;
+  binding.buffers = {data.data()};
+  return operation;
+}
+
+Topology topology_of(const GroupSettings& settings, int world) {
+  return {.host_of =
+              settings.hosts.empty() ? std::vector<int>(static_cast<std::size_t>(world), 0) : settings.hosts};
+}
+
+}  // namespace
+
+// --- Buffer
+
+Buffer::Buffer(std::shared_ptr<Engine> engine, Bytes memory) : engine_(std::move(engine)), memory_(memory) {}
+Buffer::Buffer(Buffer&& other) noexcept
+    : engine_(std::move(other.engine_)), memory_(std::exchange(other.memory_, Bytes{})) {}
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(engine_, other.engine_);
+  std::swap(memory_, other.memory_);
+  return *this;
+}
+Buffer::~Buffer() {
+  if (!engine_) return;
+  engine_->exclusively([this](transport::Endpoint& endpoint) { endpoint.release(memory_); });
+}
+
+// --- Work
+
+Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<Operation> operation)
+    : engine_(std::move(engine)), operation_(std::move(operation)) {}
+
+void Work::wait() {
+  if (operation_) engine_->wait(operation_);
+}
+
+bool Work::test() {
+  if (!operation_) return true;
+  if (!operation_->ended.load(std::memory_order_acquire)) return false;
+  if (operation_->error) std::rethrow_exception(operation_->error);
+  return true;
+}
+
+void Work::cancel() {
+  if (operation_) engine_->cancel(operation_);
+}
+
+// --- Communicator
+
+Communicator::Communicator() : Communicator(std::move(transport::make_loopback(1).front())) {}
+
+Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupSettings settings)
+    : engine_(std::make_shared<Engine>(std::move(endpoint))) {
+  std::vector<Rank> members(static_cast<std::size_t>(engine_->world()));
+  std::iota(members.begin(), members.end(), 0);
+  Topology topology = topology_of(settings, engine_->world());
+  engine_->exclusively([&](transport::Endpoint& shared) {
+    group_ = std::make_shared<Group>(shared, std::move(members), 0, std::move(settings), std::move(topology));
+  });
+  engine_->take_streams_up_to(kEndpointStreamsPerGroup);
+}
+
+Communicator::Communicator(std::shared_ptr<Engine> engine, std::shared_ptr<Group> group)
+    : engine_(std::move(engine)), group_(std::move(group)) {}
+
+Rank Communicator::rank() const {
+  return group_->rank;
+}
+int Communicator::size() const {
+  return group_->size();
+}
+const std::string& Communicator::name() const {
+  return group_->settings.name;
+}
+
+Buffer Communicator::allocate(std::size_t bytes) const {
+  Bytes memory;
+  engine_->exclusively([&](transport::Endpoint& endpoint) { memory = endpoint.allocate(bytes); });
+  return {engine_, memory};
+}
+
+Communicator Communicator::split(int colour, int key, std::string group_name) const {
+  // What each rank brings: its colour, its key, and the first endpoint stream that it has not used.
+  using Entry = std::array<std::int32_t, 3>;
+  std::vector<Entry> entries(static_cast<std::size_t>(size()));
+  entries[static_cast<std::size_t>(rank())] = {colour, key,
+                                               static_cast<std::int32_t>(engine_->next_stream())};
+  all_gather(std::as_writable_bytes(std::span(entries)),
+             {.dtype = DType::int32, .algorithm = Algorithm::direct});
+
+  std::int32_t first_stream = 0;
+  for (const Entry& entry : entries) first_stream = std::max(first_stream, entry[2]);
+  engine_->take_streams_up_to(static_cast<transport::StreamId>(first_stream) + kEndpointStreamsPerGroup);
+
+  std::vector<Rank> chosen;  // ranks of this group, in the order of the new one
+  for (Rank r = 0; r < size(); ++r) {
+    const bool together = colour < 0 ? r == rank() : entries[static_cast<std::size_t>(r)][0] == colour;
+    if (together) chosen.push_back(r);
+  }
+  std::stable_sort(chosen.begin(), chosen.end(), [&](Rank a, Rank b) {
+    return entries[static_cast<std::size_t>(a)][1] < entries[static_cast<std::size_t>(b)][1];
+  });
+
+  GroupSettings settings = group_->settings;
+  settings.name = std::move(group_name);
+  settings.hosts.clear();
+  std::vector<Rank> members;
+  for (Rank r : chosen) {
+    members.push_back(group_->members[static_cast<std::size_t>(r)]);
+    if (!group_->settings.hosts.empty())
+      settings.hosts.push_back(group_->settings.hosts[static_cast<std::size_t>(r)]);
+  }
+  Topology topology = topology_of(settings, static_cast<int>(members.size()));
+  std::shared_ptr<Group> group;
+  engine_->exclusively([&](transport::Endpoint& endpoint) {
+    group =
+        std::make_shared<Group>(endpoint, std::move(members), static_cast<transport::StreamId>(first_stream),
+                                std::move(settings), std::move(topology));
+  });
+  return {engine_, std::move(group)};
+}
+
+Work Communicator::start(Op op, Bytes data, const Options& options, bool in_background) const {
+  const PlanRequest request =
+      request_for(*group_, op, elements_in(data, options.dtype, name_of(op)), options);
+  std::vector<std::byte*> buffers;
+  if (op != Op::barrier) buffers.push_back(data.data());
+  return start(collective(group_, request, options, std::move(buffers)), in_background);
+}
+
+Work Communicator::start(std::shared_ptr<Operation> operation, bool in_background) const {
+  engine_->start(operation, in_background);
+  return {engine_, std::move(operation)};
+}
+
+void Communicator::all_reduce(Bytes data, const Options& options) const {
+  start(Op::all_reduce, data, options, false).wait();
+}
+void Communicator::reduce_scatter(Bytes data, const Options& options) const {
+  start(Op::reduce_scatter, data, options, false).wait();
+}
+void Communicator::all_gather(Bytes data, const Options& options) const {
+  start(Op::all_gather, data, options, false).wait();
+}
+void Communicator::broadcast(Bytes data, const Options& options) const {
+  start(Op::broadcast, data, options, false).wait();
+}
+void Communicator::reduce(Bytes data, const Options& options) const {
+  start(Op::reduce, data, options, false).wait();
+}
+void Communicator::barrier(const Options& options) const {
+  start(Op::barrier, {}, options, false).wait();
+}
+
+Work Communicator::all_reduce_async(Bytes data, const Options& options) const {
+  return start(Op::all_reduce, data, options, true);
+}
+Work Communicator::reduce_scatter_async(Bytes data, const Options& options) const {
+  return start(Op::reduce_scatter, data, options, true);
+}
+Work Communicator::all_gather_async(Bytes data, const Options& options) const {
+  return start(Op::all_gather, data, options, true);
+}
+Work Communicator::broadcast_async(Bytes data, const Options& options) const {
+  return start(Op::broadcast, data, options, true);
+}
+Work Communicator::reduce_async(Bytes data, const Options& options) const {
+  return start(Op::reduce, data, options, true);
+}
+Work Communicator::barrier_async(const Options& options) const {
+  return start(Op::barrier, {}, options, true);
+}
+
+Work Communicator::start_all_to_all(Bytes input, Bytes output, const Options& options,
+                                    bool in_background) const {
+  const std::size_t total = elements_in(input, options.dtype, "all_to_all");
+  if (input.size() != output.size() || total % static_cast<std::size_t>(size()) != 0) {
+    throw UsageError(fmt::format(
+        "all_to_all: input ({} bytes) and output ({} bytes) must have the same size, a multiple of {} "
+        "elements of {}",
+        input.size(), output.size(), size(), name_of(options.dtype)));
+  }
+  const PlanRequest request =
+      request_for(*group_, Op::all_to_all, total / static_cast<std::size_t>(size()), options);
+  return start(collective(group_, request, options, {input.data(), output.data()}), in_background);
+}
+
+void Communicator::all_to_all(Bytes input, Bytes output, const Options& options) const {
+  start_all_to_all(input, output, options, false).wait();
+}
+Work Communicator::all_to_all_async(Bytes input, Bytes output, const Options& options) const {
+  return start_all_to_all(input, output, options, true);
+}
+
+void Communicator::send(Rank to, Bytes data, const Options& options) const {
+  start(message(group_, to, data, options, true), false).wait();
+}
+void Communicator::recv(Rank from, Bytes data, const Options& options) const {
+  start(message(group_, from, data, options, false), false).wait();
+}
+Work Communicator::send_async(Rank to, Bytes data, const Options& options) const {
+  return start(message(group_, to, data, options, true), true);
+}
+Work Communicator::recv_async(Rank from, Bytes data, const Options& options) const {
+  return start(message(group_, from, data, options, false), true);
+}
+
+Work Communicator::start_lanes(Op op, std::span<const Bytes> partials, const LanePieces& pieces,
+                               const Options& options, bool in_background) const {
+  if (pieces.size() != static_cast<std::size_t>(size())) {
+    throw UsageError(fmt::format("{}: lane pieces are given for {} ranks, but {} has {}", name_of(op),
+                                 pieces.size(), name(), size()));
+  }
+  const std::size_t expected = std::max<std::size_t>(1, pieces[static_cast<std::size_t>(rank())].size());
+  if (partials.size() != expected) {
+    throw UsageError(fmt::format("{}: rank {} must bring {} buffers for its lane pieces, not {}", name_of(op),
+                                 rank(), expected, partials.size()));
+  }
+  const std::size_t count = elements_in(partials[0], options.dtype, name_of(op));
+  std::vector<std::byte*> buffers;
+  for (Bytes partial : partials) {
+    if (partial.size() != partials[0].size()) {
+      throw UsageError(fmt::format("{}: lane partials differ in size ({} and {} bytes)", name_of(op),
+                                   partials[0].size(), partial.size()));
+    }
+    buffers.push_back(partial.data());
+  }
+  PlanRequest request = request_for(*group_, op, count, options);
+  request.algorithm = Algorithm::direct;
+  request.pieces = pieces;
+  return start(collective(group_, request, options, std::move(buffers)), in_background);
+}
+
+void Communicator::all_reduce_lanes(std::span<const Bytes> partials, const LanePieces& pieces,
+                                    const Options& options) const {
+  start_lanes(Op::all_reduce, partials, pieces, options, false).wait();
+}
+Work Communicator::all_reduce_lanes_async(std::span<const Bytes> partials, const LanePieces& pieces,
+                                          const Options& options) const {
+  return start_lanes(Op::all_reduce, partials, pieces, options, true);
+}
+void Communicator::reduce_scatter_lanes(std::span<const Bytes> partials, const LanePieces& pieces,
+                                        const Options& options) const {
+  start_lanes(Op::reduce_scatter, partials, pieces, options, false).wait();
+}
+Work Communicator::reduce_scatter_lanes_async(std::span<const Bytes> partials, const LanePieces& pieces,
+                                              const Options& options) const {
+  return start_lanes(Op::reduce_scatter, partials, pieces, options, true);
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/cpu.h"
+#include "lockstep/base/error.h"
+#include "lockstep/comm/diagnose.h"
+#include "lockstep/comm/group.h"
+
+namespace lockstep::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often operations that do not move are looked at. Well below the 100 ms within which ranks that disagree
+// must know.
+constexpr auto kLookInterval = 10ms;
+// How many turns without a pause may pass before the clock is read.
+constexpr std::uint32_t kTurnsPerClock = 1024;
+
+bool is_crowded(const transport::Endpoint& endpoint) {
+  int local = 1;
+  for (Rank peer = 0; peer < endpoint.world(); ++peer) {
+    if (peer == endpoint.rank()) continue;
+    const std::string_view kind = endpoint.kind(peer);
+    if (kind == "shm" || kind == "loopback") ++local;
+  }
+  return local > usable_cores();
+}
+
+std::string message_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  }
+}
+
+std::exception_ptr broken(const std::string& why) {
+  return std::make_exception_ptr(
+      Aborted(fmt::format("the group is unusable since an earlier failure: {}", why)));
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<transport::Endpoint> endpoint)
+    : endpoint_(std::move(endpoint)), scratch_(*endpoint_), idle_(*endpoint_, is_crowded(*endpoint_)) {}
+
+Engine::~Engine() {
+  if (background_) {
+    background_->request_stop();
+    endpoint_->wake();
+    changed_.notify_all();
+    background_.reset();
+  }
+  while (!active_.empty()) {
+    break_group(*active_.front(),
+                std::make_exception_ptr(Aborted("the communicator was destroyed here while an "
+                                                "operation was under way")));
+    std::erase_if(active_, [](const auto& operation) { return operation->ended.load(); });
+  }
+}
+
+void Engine::exclusively(const std::function<void(transport::Endpoint&)>& task) {
+  std::unique_lock lock(mutex_);
+  if (!driven_) {
+    driven_ = true;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      task(*endpoint_);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    stop_driving();
+    if (error) std::rethrow_exception(error);
+    return;
+  }
+  Task entry{.run = &task, .done = false, .error = nullptr};
+  tasks_.push_back(&entry);
+  has_tasks_ = true;
+  endpoint_->wake();
+  // The driver may leave without having seen the task; then it is ours to take over.
+  changed_.wait(lock, [&] { return entry.done || !driven_; });
+  if (!entry.done) {
+    std::erase(tasks_, &entry);
+    lock.unlock();
+    return exclusively(task);
+  }
+  if (entry.error) std::rethrow_exception(entry.error);
+}
+
+void Engine::stop_driving() {
+  {
+    const std::lock_guard lock(mutex_);
+    driven_ = false;
+  }
+  changed_.notify_all();
+}
+
+void Engine::run_tasks() {
+  std::vector<Task*> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks.swap(tasks_);
+    has_tasks_ = false;
+  }
+  for (Task* task : tasks) {
+    try {
+      (*task->run)(*endpoint_);
+    } catch (...) {
+      task->error = std::current_exception();
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    for (Task* task : tasks) task->done = true;
+  }
+  changed_.notify_all();
+}
+
+void Engine::start(const std::shared_ptr<Operation>& operation, bool in_background) {
+  if (in_background) {
+    const std::lock_guard lock(mutex_);
+    if (!background_) background_.emplace([this](const std::stop_token& stop) { background_loop(stop); });
+  }
+  ++running_;
+  exclusively([&](transport::Endpoint&) { enqueue(operation); });
+}
+
+void Engine::wait(const std::shared_ptr<Operation>& operation) {
+  while (!operation->ended.load(std::memory_order_acquire)) {
+    std::unique_lock lock(mutex_);
+    if (driven_) {
+      ++waiters_;
+      endpoint_->wake();
+      changed_.wait(lock, [&] { return operation->ended.load(std::memory_order_acquire) || !driven_; });
+      --waiters_;
+      continue;
+    }
+    driven_ = true;
+    lock.unlock();
+    drive([&] { return operation->ended.load(std::memory_order_relaxed); });
+    stop_driving();
+  }
+  if (operation->error) std::rethrow_exception(operation->error);
+}
+
+void Engine::cancel(const std::shared_ptr<Operation>& operation) {
+  exclusively([&](transport::Endpoint&) {
+    if (operation->ended) return;
+    break_group(*operation,
+                std::make_exception_ptr(Aborted(fmt::format(
+                    "{} #{} on {} was cancelled by its caller", operation_name(operation->contract),
+                    operation->sequence, operation->group->settings.name))));
+  });
+}
+
+template <typename Condition>
+void Engine::drive(Condition until) {
+  last_look_ = Clock::now();
+  while (!until()) {
+    if (has_tasks_.load(std::memory_order_relaxed)) run_tasks();
+    if (advance_all()) {
+      idle_.moved();
+      if (++turns_ % kTurnsPerClock != 0) continue;
+    } else {
+      idle_.pause(kLookInterval);
+      if (idle_.quiet() < kLookInterval / 4) continue;
+    }
+    if (Clock::now() - last_look_ >= kLookInterval) look_at_stalled();
+  }
+}
+
+bool Engine::advance_all() {
+  bool moved = false;
+  bool some_ended = false;
+  // By index: an operation that ends may begin the next one of its stream.
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    const std::shared_ptr<Operation> operation = active_[i];
+    if (!operation->ended.load(std::memory_order_relaxed) && advance(*operation)) {
+      moved = operation->moved_since_look = true;
+    }
+    some_ended |= operation->ended.load(std::memory_order_relaxed);
+  }
+  if (some_ended) {
+    std::erase_if(active_,
+                  [](const auto& operation) { return operation->ended.load(std::memory_order_relaxed); });
+  }
+  return moved;
+}
+
+bool Engine::advance(Operation& operation) {
+  try {
+    const bool moved = operation.execution->advance();
+    if (operation.execution->done()) end(operation, nullptr);
+    return moved;
+  } catch (const transport::EnvelopeMismatch& mismatch) {
+    break_group(operation, disagreement(operation, mismatch, *endpoint_));
+  } catch (const Error&) {
+    break_group(operation, std::current_exception());
+  }
+  return true;
+}
+
+void Engine::enqueue(const std::shared_ptr<Operation>& operation) {
+  Group& group = *operation->group;
+  if (group.failure) return end(*operation, broken(*group.failure));
+  if (operation->point_to_point) return begin(operation);
+  Group::Stream& stream = group.streams[operation->stream];
+  operation->sequence = stream.next_sequence++;
+  stream.queue.push_back(operation);
+  if (stream.queue.size() == 1) begin(operation);
+}
+
+void Engine::begin(const std::shared_ptr<Operation>& operation) {
+  Group& group = *operation->group;
+  if (!operation->point_to_point) {
+    endpoint_->publish(group.collective_stream(operation->stream), operation->sequence, operation->notice);
+  }
+  operation->binding.envelope.sequence = operation->sequence;
+  operation->deadline = Deadline::after(operation->timeout);
+  active_.push_back(operation);
+  try {
+    bind_scratch(*operation);
+  } catch (const Error&) {
+    operation->execution.emplace(operation->binding);
+    return break_group(*operation, std::current_exception());
+  }
+  operation->execution.emplace(operation->binding);
+  advance(*operation);
+}
+
+void Engine::bind_scratch(Operation& operation) {
+  for (std::size_t bytes : operation.scratch_bytes) {
+    operation.scratch.push_back(scratch_.take(bytes));
+    operation.binding.buffers.push_back(operation.scratch.back().data());
+  }
+}
+
+void Engine::end(Operation& operation, std::exception_ptr error) {
+  // Memory of a failed operation is not used again: a peer may still be writing to it.
+  if (!error) {
+    for (Bytes memory : operation.scratch) scratch_.give_back(memory);
+  }
+  operation.error = std::move(error);
+  operation.ended.store(true, std::memory_order_release);
+  --running_;
+  if (waiters_.load() > 0) {
+    { const std::lock_guard lock(mutex_); }
+    changed_.notify_all();
+  }
+  if (operation.point_to_point || operation.group->failure) return;
+  auto& queue = operation.group->streams[operation.stream].queue;
+  if (queue.empty() || queue.front().get() != &operation) return;
+  queue.pop_front();
+  if (!queue.empty()) begin(queue.front());
+}
+
+void Engine::break_group(Operation& operation, std::exception_ptr error) {
+  Group& group = *operation.group;
+  const std::string why = message_of(error);
+  group.failure = why;
+  endpoint_->fail(group.first_stream, why);
+  std::vector<std::shared_ptr<Operation>> doomed;
+  for (const auto& other : active_) {
+    if (other->group.get() == &group && !other->ended) doomed.push_back(other);
+  }
+  for (Group::Stream& stream : group.streams) {
+    for (const auto& queued : stream.queue) {
+      if (!queued->execution && !queued->ended) doomed.push_back(queued);
+    }
+    stream.queue.clear();
+  }
+  for (const auto& other : doomed) {
+    if (other->execution) other->execution->abandon();
+    if (!other->ended) end(*other, other.get() == &operation ? error : broken(why));
+  }
+}
+
+void Engine::look_at_stalled() {
+  last_look_ = Clock::now();
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    const std::shared_ptr<Operation> operation = active_[i];
+    if (operation->ended) continue;
+    if (std::exchange(operation->moved_since_look, false)) {
+      operation->deadline = Deadline::after(operation->timeout);
+      // From now on peers that wonder can see where we are.
+      for (Rank rank = 0; rank < operation->group->size() && !operation->point_to_point; ++rank) {
+        if (rank == operation->group->rank) continue;
+        endpoint_->push_notice(operation->group->members[rank],
+                               operation->group->collective_stream(operation->stream));
+      }
+      continue;
+    }
+    if (std::exception_ptr error = diagnose(*operation, *endpoint_))
+      break_group(*operation, std::move(error));
+  }
+  std::erase_if(active_, [](const auto& operation) { return operation->ended.load(); });
+}
+
+void Engine::background_loop(const std::stop_token& stop) {
+  const auto nothing_to_do = [&] {
+    return stop.stop_requested() || running_.load() == 0 || waiters_.load() > 0;
+  };
+  while (!stop.stop_requested()) {
+    {
+      std::unique_lock lock(mutex_);
+      // The time limit only bounds how long a stop request can be missed.
+      changed_.wait_for(lock, 100ms, [&] {
+        return stop.stop_requested() || (!driven_ && running_.load() > 0 && waiters_.load() == 0);
+      });
+      if (driven_ || nothing_to_do()) continue;
+      driven_ = true;
+    }
+    drive(nothing_to_do);
+    stop_driving();
+  }
+}
+
+}  // namespace lockstep::comm

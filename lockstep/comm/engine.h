@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "lockstep/base/bytes.h"
+#include "lockstep/comm/idle.h"
+#include "lockstep/comm/operation.h"
+#include "lockstep/comm/scratch_pool.h"
+#include "lockstep/transport/endpoint.h"
+
+namespace lockstep::comm {
+
+// Runs the operations of a process on its endpoint. One thread at a time *drives*: a thread that waits for an
+// operation drives until it has ended, so that a synchronous call costs no change of threads; while nobody
+// waits, one background thread drives what was started asynchronously. Thread-safe.
+class Engine {
+ public:
+  explicit Engine(std::unique_ptr<transport::Endpoint> endpoint);
+  ~Engine();
+
+  Rank rank() const { return endpoint_->rank(); }
+  int world() const { return endpoint_->world(); }
+
+  // Runs `task` while no other thread uses the endpoint, and returns when it has run. Rethrows what it
+  // throws.
+  void exclusively(const std::function<void(transport::Endpoint&)>& task);
+
+  // Puts the operation on its stream. In the background somebody makes it progress even if nobody waits for
+  // it.
+  void start(const std::shared_ptr<Operation>& operation, bool in_background);
+
+  // Drives, or lets another thread drive, until the operation has ended; raises its error.
+  void wait(const std::shared_ptr<Operation>& operation);
+
+  void cancel(const std::shared_ptr<Operation>& operation);
+
+  // Streams of the endpoint that no group has taken yet. Groups agree on the next one when they split.
+  transport::StreamId next_stream() const { return next_stream_; }
+  void take_streams_up_to(transport::StreamId end) { next_stream_ = end; }
+
+ private:
+  struct Task {
+    const std::function<void(transport::Endpoint&)>* run = nullptr;
+    bool done = false;
+    std::exception_ptr error;
+  };
+
+  // --- Only the driving thread.
+  template <typename Condition>
+  void drive(Condition until);
+  void run_tasks();
+  bool advance_all();
+  bool advance(Operation& operation);
+  void enqueue(const std::shared_ptr<Operation>& operation);
+  void begin(const std::shared_ptr<Operation>& operation);
+  void bind_scratch(Operation& operation);
+  void end(Operation& operation, std::exception_ptr error);
+  void break_group(Operation& operation, std::exception_ptr error);
+  void look_at_stalled();
+
+  void stop_driving();
+  void background_loop(const std::stop_token& stop);
+
+  const std::unique_ptr<transport::Endpoint> endpoint_;
+  ScratchPool scratch_;
+  Idle idle_;
+  std::vector<std::shared_ptr<Operation>> active_;
+  std::uint32_t turns_ = 0;
+  Clock::time_point last_look_{};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool driven_ = false;       // somebody drives
+  std::vector<Task*> tasks_;  // for whoever drives
+  std::atomic<bool> has_tasks_{false};
+  std::atomic<int> waiters_{0};  // threads that would drive for themselves
+  std::atomic<std::size_t> running_{0};
+  std::atomic<transport::StreamId> next_stream_{0};
+  std::optional<std::jthread> background_;  // last: joined before what it uses goes
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/transport/endpoint.h"
+
+namespace lockstep::comm {
+
+// How a thread that has nothing to do waits for its peers: it spins for a while, because an answer usually
+// comes within microseconds, then it sleeps, because the core may be what the peer is waiting for. The
+// spinning time follows experience: it grows while answers come during the spin and shrinks while they do
+// not.
+class Idle {
+ public:
+  // `crowded`: more ranks than cores share this host; then spinning gives the core away at every turn.
+  Idle(transport::Endpoint& endpoint, bool crowded) : endpoint_(endpoint), crowded_(crowded) {}
+
+  // Something moved: the next pause starts a new wait.
+  void moved();
+
+  // One turn of waiting; returns early when the endpoint may have news.
+  void pause(std::chrono::milliseconds at_most);
+
+  // How long nothing has moved; zero when the wait is younger than the clock has been looked at.
+  Clock::duration quiet() const;
+
+ private:
+  void sleep(std::chrono::milliseconds at_most);
+
+  transport::Endpoint& endpoint_;  // outlives this
+  bool crowded_;
+  bool waiting_ = false;
+  bool slept_ = false;
+  std::uint32_t turns_ = 0;
+  std::uint32_t spin_turns_ = kMaxSpinTurns / 4;
+  Clock::time_point since_{};
+  Clock::time_point now_{};
+
+  static constexpr std::uint32_t kMinSpinTurns = 64;
+  static constexpr std::uint32_t kMaxSpinTurns = 4096;
+  static constexpr std::uint32_t kCrowdedTurns = 16;
+  static constexpr std::uint32_t kTurnsPerLook = 32;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/plan.h"
+
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/schedule/check/check.h"
+#include "lockstep/schedule/collective/generate.h"
+
+namespace lockstep::comm {
+namespace {
+
+// Up to this world every rank proves the programs of all ranks before it runs its own. Beyond it the cost
+// would grow with the square of the world; there the proof is the sweep in tests/schedule.
+constexpr int kLargestProvedWorld = 16;
+
+void prove(const schedule::CollectiveSpec& spec) {
+  std::vector<schedule::Program> programs;
+  for (Rank rank = 0; rank < spec.world; ++rank) programs.push_back(schedule::generate(spec, rank));
+  const schedule::CheckResult result = schedule::check(spec, programs);
+  LOCKSTEP_CHECK(!result.violation,
+                 fmt::format("{} by {} over {} ranks: {}", name_of(spec.op), name_of(spec.algorithm),
+                             spec.world, result.violation->to_string()));
+}
+
+std::size_t contributions(const schedule::CollectiveSpec& spec) {
+  if (spec.pieces.empty()) return static_cast<std::size_t>(spec.world);
+  std::size_t lanes = 0;
+  for (const auto& pieces : spec.pieces) {
+    for (const Subtree& piece : pieces) lanes += static_cast<std::size_t>(piece.count);
+  }
+  return lanes;
+}
+
+}  // namespace
+
+Planner::Planner(Rank rank, Topology topology, LinkModel model)
+    : rank_(rank), topology_(std::move(topology)), model_(model) {}
+
+std::shared_ptr<const Plan> Planner::plan(const PlanRequest& request) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const Plan>& known = plans_[request];
+  if (!known) known = make(request);
+  return known;
+}
+
+std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
+  schedule::CollectiveSpec spec;
+  spec.op = request.op;
+  spec.world = topology_.world();
+  spec.count = request.count;
+  spec.root = request.root;
+  spec.pieces = request.pieces;
+  if (request.algorithm) {
+    spec.algorithm = *request.algorithm;
+    spec = complete_spec(std::move(spec), request.dtype, topology_);
+  } else {
+    spec = candidates(spec, request.dtype, topology_, model_, request.exact).front().spec;
+  }
+  if (request.exact && reduces(spec.op) && !schedule::is_exact(spec.algorithm)) {
+    throw UsageError(fmt::format(
+        "{} cannot give exact results: its order of addition depends on the layout; allow inexact results "
+        "(exact = false) or use direct, halving_doubling or one_shot",
+        name_of(spec.algorithm)));
+  }
+  auto plan = std::make_shared<Plan>();
+  plan->program = std::make_shared<const schedule::Program>(schedule::generate(spec, rank_));
+  if (spec.world <= kLargestProvedWorld) prove(spec);
+  plan->contract = {.op = spec.op,
+                    .point_to_point = false,
+                    .dtype = request.dtype,
+                    .reduce = request.reduce,
+                    .algorithm = spec.algorithm,
+                    .root = spec.root,
+                    .count = spec.count,
+                    .shape_digest = shape_digest_of(spec)};
+  plan->digest = digest_of(plan->contract);
+  plan->notice = to_notice(plan->contract);
+  plan->divide_by = request.reduce == kernels::ReduceOp::average ? contributions(spec) : 1;
+  plan->spec = std::move(spec);
+  return plan;
+}
+
+std::size_t Planner::Hash::operator()(const PlanRequest& request) const {
+  // Lanes are left out: a process uses few ownerships, and equality tells them apart.
+  const std::size_t kind =
+      static_cast<std::size_t>(request.op) | static_cast<std::size_t>(request.dtype) << 4 |
+      static_cast<std::size_t>(request.reduce) << 8 | static_cast<std::size_t>(request.root) << 16;
+  return std::hash<std::size_t>{}(request.count * 0x9e3779b97f4a7c15ULL ^ kind);
+}
+
+}  // namespace lockstep::comm

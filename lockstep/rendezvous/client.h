@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/rendezvous/table.h"
+#include "lockstep/transport/connect/listener.h"
+
+namespace lockstep::rendezvous {
+
+// Announces one rank to the server and waits for the table. `credentials.me` must hold the arrival's rank.
+// UsageError when the server refuses the run as set up (two claim one rank, worlds, versions or
+// configurations differ); Timeout naming the missing ranks, or because the server cannot be reached;
+// AuthenticationError, PeerLost, Aborted, DataError otherwise.
+PeerTable meet(const transport::Address& server, Arrival arrival, const transport::Credentials& credentials,
+               Deadline deadline);
+
+}  // namespace lockstep::rendezvous

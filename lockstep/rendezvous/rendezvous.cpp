@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/rendezvous/rendezvous.h"
+
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/rendezvous/client.h"
+#include "lockstep/rendezvous/host_id.h"
+#include "lockstep/rendezvous/server.h"
+
+namespace lockstep::rendezvous {
+namespace {
+
+Peer self(const Placement& placement, const LocalInfo& local) {
+  return {.rank = placement.rank.value,
+          .pid = static_cast<std::uint64_t>(::getpid()),
+          .host_id = placement.host_id.value,
+          .host_name = host_name(),
+          .tcp_address = local.tcp_address,
+          .shm_address = local.shm_address};
+}
+
+// The name others use for this host may stand for an address of a router or a service, so anything but
+// loopback listens on all interfaces; strangers are refused by the secret.
+transport::Address listening_address(const transport::Address& master) {
+  if (is_loopback(master)) return master;
+  const bool is_ipv6 = master.host.find(':') != std::string::npos;
+  return {is_ipv6 ? "::" : "0.0.0.0", master.port, {}};
+}
+
+Server serve_as_rank0(const Placement& placement, const transport::Secret& secret, const LocalInfo& local) {
+  try {
+    return Server({.listen = listening_address(placement.master()),
+                   .world = placement.world.value,
+                   .run = placement.run.value,
+                   .generation = placement.generation.value,
+                   .secret = secret,
+                   .tls = local.tls});
+  } catch (const UsageError& error) {
+    throw UsageError(
+        fmt::format("rank 0 cannot serve the rendezvous: {} (the port came from {}; a second "
+                    "process that believes it is rank 0 looks the same)",
+                    error.what(), placement.master_port.source));
+  }
+}
+
+PeerTable meet_at_master(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
+                         Deadline deadline) {
+  const Arrival arrival{.peer = self(placement, local),
+                        .world = placement.world.value,
+                        .version = std::string(version()),
+                        .digest = local.digest,
+                        .patience_ms = 0};
+  const transport::Credentials credentials{.me = {.role = "rendezvous",
+                                                  .rank = placement.rank.value,
+                                                  .run = placement.run.value,
+                                                  .generation = placement.generation.value},
+                                           .secret = secret,
+                                           .tls = local.tls};
+  return meet(placement.master(), arrival, credentials, deadline);
+}
+
+}  // namespace
+
+std::string_view version() {
+  return LOCKSTEP_VERSION;
+}
+
+PeerTable rendezvous(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
+                     Deadline deadline) {
+  if (placement.world.value == 1) return {{self(placement, local)}, fresh_nonce()};
+  if (placement.rank.value != 0 || !placement.served_by_rank0.value) {
+    return meet_at_master(placement, secret, local, deadline);
+  }
+  Server server = serve_as_rank0(placement, secret, local);
+  // Leaving this scope asks the thread to stop and waits for it: a server that is answering finishes first.
+  const std::jthread serving([&](std::stop_token stop) { server.serve(deadline, stop); });
+  // Through the master's address, not directly: a second rank 0 on another host is found out this way.
+  return meet_at_master(placement, secret, local, deadline);
+}
+
+}  // namespace lockstep::rendezvous

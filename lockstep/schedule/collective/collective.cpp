@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/schedule/collective/collective.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::schedule {
+namespace {
+
+constexpr std::array<std::pair<Op, std::string_view>, 7> kOps = {{{Op::all_reduce, "all_reduce"},
+                                                                  {Op::reduce_scatter, "reduce_scatter"},
+                                                                  {Op::all_gather, "all_gather"},
+                                                                  {Op::broadcast, "broadcast"},
+                                                                  {Op::reduce, "reduce"},
+                                                                  {Op::all_to_all, "all_to_all"},
+                                                                  {Op::barrier, "barrier"}}};
+
+constexpr std::array<std::pair<Algorithm, std::string_view>, 7> kAlgorithms = {
+    {{Algorithm::ring, "ring"},
+     {Algorithm::tree, "tree"},
+     {Algorithm::halving_doubling, "halving_doubling"},
+     {Algorithm::direct, "direct"},
+     {Algorithm::one_shot, "one_shot"},
+     {Algorithm::mesh, "mesh"},
+     {Algorithm::hierarchical, "hierarchical"}}};
+
+template <typename Table, typename Value>
+std::string_view name_in(const Table& table, Value value) {
+  for (const auto& [known, name] : table) {
+    if (known == value) return name;
+  }
+  return "unknown";
+}
+
+template <typename Table>
+auto parse_in(const Table& table, std::string_view kind, std::string_view text) {
+  std::string accepted;
+  for (const auto& [value, name] : table) {
+    if (name == text) return value;
+    accepted += accepted.empty() ? std::string(name) : fmt::format(", {}", name);
+  }
+  throw UsageError(fmt::format("There is no {} \"{}\"; use one of {}.", kind, text, accepted));
+}
+
+}  // namespace
+
+std::string_view name_of(Op op) {
+  return name_in(kOps, op);
+}
+
+std::string_view name_of(Algorithm algorithm) {
+  return name_in(kAlgorithms, algorithm);
+}
+
+Op parse_op(std::string_view name) {
+  return parse_in(kOps, "operation", name);
+}
+
+Algorithm parse_algorithm(std::string_view name) {
+  return parse_in(kAlgorithms, "algorithm", name);
+}
+
+bool supports(Algorithm algorithm, Op op) {
+  switch (algorithm) {
+    case Algorithm::direct:
+      return true;
+    case Algorithm::tree:
+      return op == Op::all_reduce || op == Op::broadcast || op == Op::reduce || op == Op::barrier;
+    case Algorithm::one_shot:
+      return op != Op::reduce_scatter && op != Op::all_to_all;
+    default:
+      return op != Op::all_to_all;
+  }
+}
+
+bool is_exact(Algorithm algorithm) {
+  return algorithm == Algorithm::halving_doubling || algorithm == Algorithm::direct ||
+         algorithm == Algorithm::one_shot;
+}
+
+}  // namespace lockstep::schedule

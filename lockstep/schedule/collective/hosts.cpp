@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/schedule/collective/hosts.h"
+
+#include <algorithm>
+
+namespace lockstep::schedule {
+
+HostLayout::HostLayout(const std::vector<int>& ranks_per_host) : size(ranks_per_host) {
+  Rank next = 0;
+  for (int ranks : ranks_per_host) {
+    first.push_back(next);
+    next += ranks;
+  }
+}
+
+int HostLayout::host_of(Rank rank) const {
+  const auto after = std::upper_bound(first.begin(), first.end(), rank);
+  return static_cast<int>(after - first.begin()) - 1;
+}
+
+std::vector<Rank> HostLayout::ranks_of(int host) const {
+  std::vector<Rank> ranks;
+  for (int seat = 0; seat < size[host]; ++seat) ranks.push_back(first[host] + seat);
+  return ranks;
+}
+
+std::vector<Rank> HostLayout::ranks_in_seat(int seat) const {
+  std::vector<Rank> ranks;
+  for (Rank first_rank : first) ranks.push_back(first_rank + seat);
+  return ranks;
+}
+
+int owners_per_host(const CollectiveSpec& spec) {
+  const bool scatters = spec.op == Op::all_reduce || spec.op == Op::reduce_scatter;
+  const bool gathers = spec.op == Op::all_reduce || spec.op == Op::all_gather;
+  if (!scatters && !gathers) return 1;
+  if (scatters && !supports(spec.inner, Op::reduce_scatter)) return 1;
+  if (gathers && !supports(spec.inner, Op::all_gather)) return 1;
+  return *std::min_element(spec.ranks_per_host.begin(), spec.ranks_per_host.end());
+}
+
+GridShape squarest_grid(int world, bool torus) {
+  int rows = 1;
+  for (int divisor = 1; divisor * divisor <= world; ++divisor) {
+    if (world % divisor == 0) rows = divisor;
+  }
+  return {.rows = rows, .columns = world / rows, .torus = torus};
+}
+
+}  // namespace lockstep::schedule

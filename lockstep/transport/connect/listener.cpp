@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/transport/connect/listener.h"
+
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
+#include "lockstep/transport/connect/socket.h"
+#include "lockstep/transport/connect/stranger.h"
+#include "lockstep/transport/connect/stream.h"
+
+namespace lockstep::transport {
+namespace {
+
+constexpr std::size_t kMaxReady = 4096;  // proved, but not yet taken by accept()
+constexpr std::chrono::milliseconds kPauseWithoutDescriptors{20};
+
+Descriptor open_checked(const Address& address, const Credentials& credentials) {
+  if (!is_loopback(address) && credentials.secret.empty() && credentials.tls == nullptr) {
+    throw UsageError(
+        fmt::format("will not listen on {} without a secret or TLS, for anyone could join: set "
+                    "LOCKSTEP_SECRET_FILE to a file with a secret on all hosts",
+                    address.to_string()));
+  }
+  return open_listening_socket(address);
+}
+
+}  // namespace
+
+class Listener::Impl {
+ public:
+  Impl(const Address& address, Credentials credentials, ListenerLimits limits)
+      : credentials_(std::move(credentials)),
+        limits_(limits),
+        socket_(open_checked(address, credentials_)),
+        address_(bound_address(socket_.get(), address)),
+        watch_(io_, socket_.get()),
+        pause_(io_) {
+    // Checks our identity here, where the caller can see the error.
+    Handshake(Side::listener, credentials_.me, credentials_.secret, Nonce{});
+    wait_for_strangers();
+    thread_ = std::jthread([this] { io_.run(); });
+  }
+
+  ~Impl() {
+    io_.stop();
+    thread_.join();
+    // Descriptors are closed by their owners, not by what watches them.
+    watch_.release();
+    for (const auto& stranger : strangers_) stranger->drop();
+  }
+
+  const Address& address() const { return address_; }
+
+  AuthenticatedConnection accept(Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    if (!arrived_.wait_for(lock, deadline.left(), [&] { return !ready_.empty(); })) {
+      throw Timeout(fmt::format(
+          "nobody connected to {} within {:.1f} s ({} refused, {} too slow)", address_.to_string(),
+          std::chrono::duration<double>(deadline.waited()).count(), counters_.refused, counters_.timed_out));
+    }
+    AuthenticatedConnection first = std::move(ready_.front());
+    ready_.pop_front();
+    return first;
+  }
+
+  ListenerCounters counters() const {
+    const std::lock_guard lock(mutex_);
+    return counters_;
+  }
+
+ private:
+  void wait_for_strangers() {
+    watch_.async_wait(asio::posix::descriptor_base::wait_read, [this](const asio::error_code& error) {
+      if (!error) take_strangers();
+    });
+  }
+
+  // A few at a time, so that those who are already talking get their turn.
+  void take_strangers() {
+    for (int i = 0; i < 16; ++i) {
+      int error = 0;
+      Descriptor socket = accept_socket(socket_.get(), error);
+      if (socket) {
+        admit(std::move(socket));
+      } else if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+        return pause();
+      } else if (error == EAGAIN) {
+        break;
+      }
+    }
+    wait_for_strangers();
+  }
+
+  // Out of descriptors: gives up the stranger that has waited longest and tries again soon.
+  void pause() {
+    drop_oldest();
+    pause_.expires_after(kPauseWithoutDescriptors);
+    pause_.async_wait([this](const asio::error_code& error) {
+      if (!error) take_strangers();
+    });
+  }
+
+  void admit(Descriptor socket) {
+    if (!peer_is_our_user(socket.get())) {
+      count(&ListenerCounters::refused);
+      return report("a process of another user", "it runs as another user");
+    }
+    // The oldest goes, not the newest: an honest peer needs milliseconds, those who only hold a place are
+    // old.
+    if (strangers_.size() >= limits_.max_pending) drop_oldest();
+    auto connection = make_connection(std::move(socket), credentials_.tls, Side::listener);
+    Handshake handshake(Side::listener, credentials_.me, credentials_.secret, random_nonce());
+    const auto stranger = std::make_shared<Stranger>(
+        io_, std::move(connection), std::move(handshake),
+        [this](Stranger& who, Stranger::End end, const std::string& why) { on_end(who, end, why); });
+    strangers_.push_back(stranger);
+    stranger->start(limits_.handshake_timeout);
+  }
+
+  void drop_oldest() {
+    if (strangers_.empty()) return;
+    const std::shared_ptr<Stranger> oldest = strangers_.front();
+    strangers_.pop_front();
+    if (oldest->is_pending()) {
+      count(&ListenerCounters::overflowed);
+      report(oldest->describe(), "too many connections have not proved themselves");
+    }
+    oldest->drop();
+  }
+
+  void on_end(Stranger& who, Stranger::End end, const std::string& why) {
+    switch (end) {
+      case Stranger::End::accepted:
+        deliver(who.take());
+        break;
+      case Stranger::End::refused:
+        count(&ListenerCounters::refused);
+        return report(who.describe(), why);
+      case Stranger::End::timed_out:
+        count(&ListenerCounters::timed_out);
+        return report(who.describe(), why);
+      case Stranger::End::drained:
+      case Stranger::End::dropped:
+        break;
+    }
+    strangers_.remove_if([&](const std::shared_ptr<Stranger>& one) { return one.get() == &who; });
+  }
+
+  void deliver(AuthenticatedConnection peer) {
+    const std::lock_guard lock(mutex_);
+    ++counters_.accepted;
+    if (ready_.size() < kMaxReady) ready_.push_back(std::move(peer));
+    arrived_.notify_one();
+  }
+
+  void count(std::uint64_t ListenerCounters::*counter) {
+    const std::lock_guard lock(mutex_);
+    ++(counters_.*counter);
+  }
+
+  void report(const std::string& who, const std::string& why) {
+    std::uint64_t suppressed = 0;
+    if (!refusals_.allow(suppressed)) return;
+    log::warning(fmt::format("{} closed the connection of {}: {} ({} more since the last such line)",
+                             address_.to_string(), who, why, suppressed));
+  }
+
+  const Credentials credentials_;
+  const ListenerLimits limits_;
+  Descriptor socket_;
+  const Address address_;
+  asio::io_context io_;
+  asio::posix::stream_descriptor watch_;
+  asio::steady_timer pause_;
+  std::list<std::shared_ptr<Stranger>> strangers_;  // oldest first; shared with their own handlers
+  log::RateLimit refusals_{std::chrono::seconds(1)};
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable arrived_;
+  std::deque<AuthenticatedConnection> ready_;
+  ListenerCounters counters_;
+
+  std::jthread thread_;
+};
+
+Listener::Listener(const Address& address, Credentials credentials, ListenerLimits limits)
+    : impl_(std::make_unique<Impl>(address, std::move(credentials), limits)) {}
+
+Listener::~Listener() = default;
+
+const Address& Listener::address() const {
+  return impl_->address();
+}
+
+AuthenticatedConnection Listener::accept(Deadline deadline) {
+  return impl_->accept(deadline);
+}
+
+ListenerCounters Listener::counters() const {
+  return impl_->counters();
+}
+
+}  // namespace lockstep::transport

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/rendezvous/hostfile.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/rendezvous/expect_usage_error.h"
+
+namespace lockstep::rendezvous {
+namespace {
+
+using testing::usage_error_of;
+
+TEST(Hostfile, ReadsHostsSlotsCommentsAndBlankLines) {
+  const auto hosts =
+      parse_hostfile("# cluster\n\nnode1 slots=8\r\n  node2\tslots=4  # half\n10.0.0.3\n", "h");
+  EXPECT_EQ(hosts, (std::vector<HostSlots>{{"node1", 8}, {"node2", 4}, {"10.0.0.3", 1}}));
+  EXPECT_EQ(total_slots(hosts), 13);
+}
+
+TEST(Hostfile, NeedsNoFinalNewline) {
+  EXPECT_EQ(parse_hostfile("a\nb slots=2", "h"), (std::vector<HostSlots>{{"a", 1}, {"b", 2}}));
+}
+
+struct BadHostfile {
+  const char* text;
+  const char* message;
+};
+
+TEST(Hostfile, NamesFileAndLineOfEveryMistake) {
+  const BadHostfile cases[] = {
+      {"", "h: no host in the file"},
+      {"# only a comment\n", "h: no host in the file"},
+      {"a\nb slots=zero\n", "h:2: slots is 'zero': expected a whole number from 1 to 65536"},
+      {"a slots=0", "h:1: slots is '0': expected a whole number from 1 to 65536"},
+      {"a slots=", "h:1: slots is '': expected a whole number from 1 to 65536"},
+      {"a\n\nb 8\n", "h:3: '8' is not understood after the host: expected 'slots=N' once"},
+      {"a slots=1 slots=2", "h:1: 'slots=2' is not understood after the host: expected 'slots=N' once"},
+      {"a\nb\na slots=3", "h:3: host a is already on line 1"},
+      {"a;reboot\n", "h:1: 'a;reboot' is not a host name or address"},
+      {"a slots=65536\nb\n", "h:2: more than 65536 slots altogether"},
+  };
+  for (const BadHostfile& bad : cases) {
+    EXPECT_EQ(usage_error_of([&] { parse_hostfile(bad.text, "h"); }), bad.message);
+  }
+}
+
+TEST(Hostfile, NamesAFileThatCannotBeRead) {
+  EXPECT_EQ(usage_error_of([] { load_hostfile("/nonexistent/hosts"); }),
+            "cannot read host file /nonexistent/hosts: No such file or directory");
+}
+
+TEST(Hostfile, RefusesAFileThatIsTooLong) {
+  const auto path = std::filesystem::path(::testing::TempDir()) / "hostfile_test_long";
+  std::ofstream(path) << std::string(2 << 20, '#');
+  EXPECT_NE(usage_error_of([&] { load_hostfile(path); }).find("longer than 1048576 bytes"),
+            std::string::npos);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace lockstep::rendezvous

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/transport/connect/listener.h"
+
+#include <chrono>
+#include <future>
+#include <string>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::transport {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Credentials credentials(Rank rank, const std::string& secret = "0123456789abcdef") {
+  return {.me = {.role = "tcp", .rank = rank, .run = "listener-test", .generation = 1},
+          .secret = secret.empty() ? Secret() : Secret::from_value(secret),
+          .tls = nullptr};
+}
+
+Address any_port() {
+  return {.host = "127.0.0.1", .port = 0, .unix_name = {}};
+}
+
+Deadline soon() {
+  return Deadline::after(20s);
+}
+
+template <typename Expected>
+std::string error_of(auto&& action) {
+  try {
+    action();
+  } catch (const Expected& error) {
+    return error.what();
+  }
+  return "no such error";
+}
+
+void exchange_words(Connection& a, Connection& b) {
+  const std::string word = "first frame";
+  a.write_all(std::as_bytes(std::span(word)), soon());
+  std::string received(word.size(), ' ');
+  b.read_all(std::as_writable_bytes(std::span(received)), soon());
+  EXPECT_EQ(received, word);
+}
+
+TEST(Listener, ConnectsTwoThatShareTheSecret) {
+  for (const Address& address : {any_port(), Address{"localhost", 0, ""},
+                                 Address{"", 0, fmt::format("lockstep-listener-{}", getpid())}}) {
+    Listener listener(address, credentials(0));
+    auto dialer = dial(listener.address(), credentials(5), soon());
+    auto accepted = listener.accept(soon());
+    EXPECT_EQ(dialer.peer, credentials(0).me);
+    EXPECT_EQ(accepted.peer, credentials(5).me);
+    exchange_words(*dialer.connection, *accepted.connection);
+    exchange_words(*accepted.connection, *dialer.connection);
+    EXPECT_EQ(listener.counters().accepted, 1u);
+    EXPECT_NE(::fcntl(dialer.connection->fd(), F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_NE(::fcntl(accepted.connection->fd(), F_GETFD) & FD_CLOEXEC, 0);
+  }
+}
+
+TEST(Listener, DialerWaitsForTheListenerToAppear) {
+  Address address;
+  { address = Listener(any_port(), credentials(0)).address(); }
+  auto dialing = std::async(std::launch::async, [&] { return dial(address, credentials(1), soon()); });
+  std::this_thread::sleep_for(50ms);
+  Listener listener(address, credentials(0));
+  EXPECT_EQ(listener.accept(soon()).peer.rank, 1);
+  EXPECT_EQ(dialing.get().peer.rank, 0);
+}
+
+TEST(Listener, TellsADialerWithTheWrongSecretAtOnce) {
+  Listener listener(any_port(), credentials(0));
+  for (const std::string secret : {"another secret 1", ""}) {
+    EXPECT_THAT(error_of<AuthenticationError>(
+                    [&] { dial(listener.address(), credentials(1, secret), Deadline::after(60s)); }),
+                HasSubstr("refused our proof"));
+  }
+  EXPECT_EQ(listener.counters().refused, 2u);
+  EXPECT_EQ(listener.counters().accepted, 0u);
+}
+
+TEST(Listener, TellsADialerOfAnotherRunAtOnce) {
+  Listener listener(any_port(), credentials(0));
+  Credentials other = credentials(1);
+  other.me.generation = 9;
+  EXPECT_THAT(error_of<AuthenticationError>([&] { dial(listener.address(), other, Deadline::after(60s)); }),
+              HasSubstr("generation 1 of run 'listener-test', we are of 9"));
+}
+
+TEST(Listener, SaysWhatIsInUse) {
+  Listener first(any_port(), credentials(0));
+  EXPECT_EQ(error_of<UsageError>([&] { Listener(first.address(), credentials(0)); }),
+            fmt::format("port {} on 127.0.0.1 is in use by another process: choose another port or stop that "
+                        "process",
+                        first.address().port));
+  const Address name{"", 0, fmt::format("lockstep-twice-{}", getpid())};
+  Listener second(name, credentials(0));
+  EXPECT_THAT(error_of<UsageError>([&] { Listener(name, credentials(0)); }), HasSubstr("is in use"));
+}
+
+TEST(Listener, SaysWhatIsNotOurs) {
+  EXPECT_THAT(error_of<UsageError>([] {
+                Listener({"192.0.2.1", 0, ""}, credentials(0));
+              }),
+              HasSubstr("not an address of this host"));
+}
+
+TEST(Listener, WillNotOpenToOthersWithoutSecretOrTls) {
+  EXPECT_THAT(error_of<UsageError>([] {
+                Listener({"0.0.0.0", 0, ""}, credentials(0, ""));
+              }),
+              HasSubstr("LOCKSTEP_SECRET_FILE"));
+  EXPECT_THAT(error_of<UsageError>([] {
+                dial({"192.0.2.1", 9, ""}, credentials(0, ""), soon());
+              }),
+              HasSubstr("LOCKSTEP_SECRET_FILE"));
+  EXPECT_NO_THROW(Listener({"0.0.0.0", 0, ""}, credentials(0)));
+  EXPECT_NO_THROW(Listener(any_port(), credentials(0, "")));
+}
+
+TEST(Listener, AcceptGivesUpAtTheDeadline) {
+  Listener listener(any_port(), credentials(0));
+  EXPECT_THAT(error_of<Timeout>([&] { listener.accept(Deadline::after(20ms)); }),
+              HasSubstr("nobody connected"));
+}
+
+TEST(Listener, DialGivesUpAtTheDeadlineWithTheLastReason) {
+  Address address;
+  { address = Listener(any_port(), credentials(0)).address(); }
+  EXPECT_THAT(error_of<Timeout>([&] { dial(address, credentials(1), Deadline::after(50ms)); }),
+              HasSubstr("Connection refused"));
+}
+
+TEST(Connection, ReadAndWriteAllEndAtTheDeadlineOrWithThePeer) {
+  Listener listener(any_port(), credentials(0));
+  auto dialer = dial(listener.address(), credentials(1), soon());
+  auto accepted = listener.accept(soon());
+  std::vector<std::byte> buffer(100);
+  accepted.connection->write_all(Bytes(buffer).first(40), soon());
+  EXPECT_THAT(error_of<Timeout>([&] { dialer.connection->read_all(buffer, Deadline::after(30ms)); }),
+              HasSubstr("after 40 of 100 bytes"));
+  std::vector<std::byte> huge(64 << 20);
+  EXPECT_THROW(dialer.connection->write_all(huge, Deadline::after(30ms)), Timeout);
+  accepted.connection.reset();
+  EXPECT_THROW(dialer.connection->read_all(buffer, soon()), PeerLost);
+  EXPECT_THROW(dialer.connection->write_all(huge, soon()), PeerLost);
+}
+
+}  // namespace
+}  // namespace lockstep::transport
