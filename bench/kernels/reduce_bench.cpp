@@ -21,7 +21,8 @@ namespace {
 // Aligned like an arena of a transport, and touched, so that no page fault is measured.
 class Memory {
  public:
-  explicit Memory(std::size_t bytes) : data_(static_cast<std::byte*>(std::aligned_alloc(4096, rounded(bytes)))) {
+  explicit Memory(std::size_t bytes)
+      : data_(static_cast<std::byte*>(std::aligned_alloc(4096, rounded(bytes)))) {
     std::memset(data_.get(), 0, rounded(bytes));
   }
   std::byte* data() const { return data_.get(); }
@@ -108,14 +109,14 @@ void sizes(benchmark::internal::Benchmark* bench) {
 BENCHMARK(copy)->Apply(sizes);
 BENCHMARK(plain_loop_fp32_in_place)->Apply(sizes);
 
-#define LOCKSTEP_SHAPE(name, ...) \
-  BENCHMARK_CAPTURE(combined, name, Shape __VA_ARGS__)->Apply(sizes)
+#define LOCKSTEP_SHAPE(name, ...) BENCHMARK_CAPTURE(combined, name, Shape __VA_ARGS__)->Apply(sizes)
 
 LOCKSTEP_SHAPE(fp32_two_both_in_place, {.how = {}, .in_place = 2});
 LOCKSTEP_SHAPE(fp32_two_one_in_place, {.how = {}, .in_place = 1});
 LOCKSTEP_SHAPE(fp32_two_apart, {.how = {}, .apart = 1});
 LOCKSTEP_SHAPE(fp32_four, {.how = {}, .operands = 4, .in_place = 1});
 LOCKSTEP_SHAPE(fp32_eight, {.how = {}, .operands = 8, .in_place = 1});
+LOCKSTEP_SHAPE(fp32_sixteen, {.how = {}, .operands = 16, .in_place = 1});
 LOCKSTEP_SHAPE(fp32_average_of_two, {.how = {.divide_by = 2}, .in_place = 2});
 LOCKSTEP_SHAPE(fp32_average_of_three, {.how = {.divide_by = 3}, .in_place = 2});
 LOCKSTEP_SHAPE(fp32_max_of_two, {.how = {.op = ReduceOp::max}, .in_place = 2});
@@ -126,7 +127,8 @@ LOCKSTEP_SHAPE(bf16_eight, {.how = {.dtype = DType::bf16}, .operands = 8, .in_pl
 LOCKSTEP_SHAPE(fp16_two_both_in_place, {.how = {.dtype = DType::fp16}, .in_place = 2});
 LOCKSTEP_SHAPE(fp64_two_both_in_place, {.how = {.dtype = DType::fp64}, .in_place = 2});
 LOCKSTEP_SHAPE(int64_two_both_in_place, {.how = {.dtype = DType::int64}, .in_place = 2});
-LOCKSTEP_SHAPE(uint8_product_of_two, {.how = {.dtype = DType::uint8, .op = ReduceOp::product}, .in_place = 2});
+LOCKSTEP_SHAPE(uint8_product_of_two,
+               {.how = {.dtype = DType::uint8, .op = ReduceOp::product}, .in_place = 2});
 LOCKSTEP_SHAPE(copy_to_one, {.how = {}, .operands = 1, .apart = 1});
 LOCKSTEP_SHAPE(copy_to_three, {.how = {}, .operands = 1, .apart = 3});
 

@@ -71,6 +71,8 @@ std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const
   binding.arithmetic = {.dtype = request.dtype, .op = request.reduce, .divide_by = plan->divide_by};
   binding.buffers = std::move(buffers);
   const schedule::Program& program = *plan->program;
+  LOCKSTEP_CHECK(binding.buffers.size() == program.scratch_from,
+                 "the caller's buffers are those the program expects");
   for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
     operation->scratch_bytes.push_back(program.buffer_elements[i] * size_of(request.dtype));
   }
@@ -240,9 +242,11 @@ Communicator Communicator::split(int colour, int key, std::string group_name) co
 }
 
 Work Communicator::start(Op op, Bytes data, const Options& options, bool in_background) const {
-  const std::size_t count = elements_in(data, options.dtype, name_of(op));
-  return start(collective(group_, request_for(*group_, op, count, options), options, {data.data()}),
-               in_background);
+  const PlanRequest request =
+      request_for(*group_, op, elements_in(data, options.dtype, name_of(op)), options);
+  std::vector<std::byte*> buffers;
+  if (op != Op::barrier) buffers.push_back(data.data());
+  return start(collective(group_, request, options, std::move(buffers)), in_background);
 }
 
 Work Communicator::start(std::shared_ptr<Operation> operation, bool in_background) const {

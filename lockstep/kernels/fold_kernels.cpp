@@ -22,16 +22,20 @@ namespace lockstep::kernels::HWY_NAMESPACE {
 constexpr std::size_t kUnroll = 4;
 constexpr std::size_t kMaxVectorBytes = 64;
 
+// The perfect tree over kOperands operands; not rounded.
 template <typename Codec, typename Op, std::size_t kOperands>
 HWY_INLINE typename Codec::Value folded(const std::byte* const* operands, std::size_t offset) {
-  const auto pair =
-      Codec::template apply<Op>(Codec::load(operands[0] + offset), Codec::load(operands[1] + offset));
-  if constexpr (kOperands == 2) {
-    return pair;
+  if constexpr (kOperands == 1) {
+    return Codec::load(operands[0] + offset);
   } else {
-    const auto other =
-        Codec::template apply<Op>(Codec::load(operands[2] + offset), Codec::load(operands[3] + offset));
-    return Codec::template apply<Op>(Codec::rounded(pair), Codec::rounded(other));
+    constexpr std::size_t kHalf = kOperands / 2;
+    auto lower = folded<Codec, Op, kHalf>(operands, offset);
+    auto upper = folded<Codec, Op, kHalf>(operands + kHalf, offset);
+    if constexpr (kHalf > 1) {
+      lower = Codec::rounded(lower);
+      upper = Codec::rounded(upper);
+    }
+    return Codec::template apply<Op>(lower, upper);
   }
 }
 
@@ -108,8 +112,9 @@ void divide_integers(const std::byte* value, Outputs out, std::size_t elements, 
 
 template <typename Codec, typename Op, std::size_t kElementBytes>
 constexpr FoldKernels kernels_of(Divide divide) {
-  return {
-      .pair = fold<Codec, Op, kElementBytes, 2>, .quad = fold<Codec, Op, kElementBytes, 4>, .divide = divide};
+  return {.trees = {fold<Codec, Op, kElementBytes, 2>, fold<Codec, Op, kElementBytes, 4>,
+                    fold<Codec, Op, kElementBytes, 8>},
+          .divide = divide};
 }
 
 // In the order of ReduceOp.
