@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Loopback, Conformance,
                                           testing::ValuesIn(collective_cases())),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(Processes, Conformance,
-                         testing::Combine(testing::Values("shm", "tcp", "routed"), testing::Values(2, 3, 4),
+                         testing::Combine(testing::Values("loopback"), testing::Values(2, 3, 4),
                                           testing::ValuesIn(collective_cases())),
                          name_of_case);
 

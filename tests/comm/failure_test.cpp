@@ -212,8 +212,8 @@ TEST_P(Failures, SizesOfAMessageMustAgree) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Failures, testing::Values("loopback", "shm", "tcp"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Transports, Failures, testing::Values("loopback"),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace lockstep::test

@@ -189,6 +189,8 @@ TEST(CheckRules, RefusesMovesThatAreNone) {
     return programs;
   };
   expect_wrong(root_spec(), with(reduce({}, kAll)), "it has no source");
+  expect_wrong(root_spec(), with(reduce(std::vector<Source>(kMaxSources + 1, local(kAll)), kAll)),
+               "it has 4097 sources");
   expect_wrong(root_spec(), with(reduce({local({2, {0, 8}})}, kAll)), "there are only 2 buffers");
   expect_wrong(root_spec(), with(reduce({local({0, {3, 3}})}, kAll)), "holds no element");
   expect_wrong(root_spec(), with(reduce({local({0, {5, 3}})}, kAll)), "holds no element");

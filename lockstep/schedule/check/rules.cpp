@@ -59,6 +59,9 @@ std::optional<Fault> merge_fault(const Move& move) {
 
 std::optional<Fault> source_fault(const Program& program, const Move& move) {
   if (move.sources.empty()) return Fault{{}, "it has no source"};
+  if (move.sources.size() > kMaxSources) {
+    return Fault{{}, fmt::format("it has {} sources, more than {}", move.sources.size(), kMaxSources)};
+  }
   for (const Source& source : move.sources) {
     auto fault = source.from == kLocal ? slice_fault(program, source.slice, "source")
                                        : peer_fault(program, source.from, "takes a message from");
