@@ -20,7 +20,8 @@ using Arguments = std::vector<std::string>;
 using Json = nlohmann::json;
 
 std::string output_of(Arguments arguments) {
-  arguments.insert(arguments.begin(), {"collectives", "--transport", "loopback", "--turns", "5"});
+  arguments.insert(arguments.begin(),
+                   {"collectives", "--transport", "loopback", "--turns", "5", "--turn-ms", "2"});
   std::ostringstream out;
   EXPECT_EQ(run_bench(arguments, out), 0);
   return out.str();
@@ -119,6 +120,8 @@ TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
       {{"--ranks", "-3"}, "--ranks"},
       {{"--ranks", "two"}, "two"},
       {{"--turns", "4"}, "--turns"},
+      {{"--turn-ms", "0"}, "--turn-ms"},
+      {{"--turn-ms", "nan"}, "--turn-ms"},
       {{"--transport", "pigeon"}, "pigeon"},
       {{"--dtype", "fp8"}, "fp8"},
       {{"--exact", "maybe"}, "maybe"},
