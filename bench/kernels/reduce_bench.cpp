@@ -21,7 +21,8 @@ namespace {
 // Aligned like an arena of a transport, and touched, so that no page fault is measured.
 class Memory {
  public:
-  explicit Memory(std::size_t bytes) : data_(static_cast<std::byte*>(std::aligned_alloc(4096, rounded(bytes)))) {
+  explicit Memory(std::size_t bytes)
+      : data_(static_cast<std::byte*>(std::aligned_alloc(4096, rounded(bytes)))) {
     std::memset(data_.get(), 0, rounded(bytes));
   }
   std::byte* data() const { return data_.get(); }
@@ -72,6 +73,7 @@ struct Shape {
   std::size_t operands = 2;
   std::size_t in_place = 0;  // destinations that are operands
   std::size_t apart = 0;     // destinations that are not
+  std::size_t offset = 0;    // bytes from an aligned address
 };
 
 std::vector<std::uint8_t> perfect_tree(std::size_t leaves) {
@@ -86,13 +88,14 @@ std::vector<std::uint8_t> perfect_tree(std::size_t leaves) {
 
 void combined(benchmark::State& state, const Shape& shape) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
-  const auto memory = memories(shape.operands + shape.apart, bytes);
+  const auto memory = memories(shape.operands + shape.apart, bytes + shape.offset);
   const auto merges = perfect_tree(shape.operands);
   std::vector<Operand> operands;
   std::vector<std::byte*> destinations;
   for (std::size_t i = 0; i < memory.size(); ++i) {
-    if (i < shape.operands) operands.push_back({.data = memory[i].data(), .merges = merges[i]});
-    if (i < shape.in_place || i >= shape.operands) destinations.push_back(memory[i].data());
+    std::byte* data = memory[i].data() + shape.offset;
+    if (i < shape.operands) operands.push_back({.data = data, .merges = merges[i]});
+    if (i < shape.in_place || i >= shape.operands) destinations.push_back(data);
   }
   for (auto _ : state) {
     combine(shape.how, operands, destinations, bytes / size_of(shape.how.dtype));
@@ -108,14 +111,15 @@ void sizes(benchmark::internal::Benchmark* bench) {
 BENCHMARK(copy)->Apply(sizes);
 BENCHMARK(plain_loop_fp32_in_place)->Apply(sizes);
 
-#define LOCKSTEP_SHAPE(name, ...) \
-  BENCHMARK_CAPTURE(combined, name, Shape __VA_ARGS__)->Apply(sizes)
+#define LOCKSTEP_SHAPE(name, ...) BENCHMARK_CAPTURE(combined, name, Shape __VA_ARGS__)->Apply(sizes)
 
 LOCKSTEP_SHAPE(fp32_two_both_in_place, {.how = {}, .in_place = 2});
+LOCKSTEP_SHAPE(fp32_two_unaligned, {.how = {}, .in_place = 2, .offset = 4});
 LOCKSTEP_SHAPE(fp32_two_one_in_place, {.how = {}, .in_place = 1});
 LOCKSTEP_SHAPE(fp32_two_apart, {.how = {}, .apart = 1});
 LOCKSTEP_SHAPE(fp32_four, {.how = {}, .operands = 4, .in_place = 1});
 LOCKSTEP_SHAPE(fp32_eight, {.how = {}, .operands = 8, .in_place = 1});
+LOCKSTEP_SHAPE(fp32_sixteen, {.how = {}, .operands = 16, .in_place = 1});
 LOCKSTEP_SHAPE(fp32_average_of_two, {.how = {.divide_by = 2}, .in_place = 2});
 LOCKSTEP_SHAPE(fp32_average_of_three, {.how = {.divide_by = 3}, .in_place = 2});
 LOCKSTEP_SHAPE(fp32_max_of_two, {.how = {.op = ReduceOp::max}, .in_place = 2});
@@ -126,7 +130,8 @@ LOCKSTEP_SHAPE(bf16_eight, {.how = {.dtype = DType::bf16}, .operands = 8, .in_pl
 LOCKSTEP_SHAPE(fp16_two_both_in_place, {.how = {.dtype = DType::fp16}, .in_place = 2});
 LOCKSTEP_SHAPE(fp64_two_both_in_place, {.how = {.dtype = DType::fp64}, .in_place = 2});
 LOCKSTEP_SHAPE(int64_two_both_in_place, {.how = {.dtype = DType::int64}, .in_place = 2});
-LOCKSTEP_SHAPE(uint8_product_of_two, {.how = {.dtype = DType::uint8, .op = ReduceOp::product}, .in_place = 2});
+LOCKSTEP_SHAPE(uint8_product_of_two,
+               {.how = {.dtype = DType::uint8, .op = ReduceOp::product}, .in_place = 2});
 LOCKSTEP_SHAPE(copy_to_one, {.how = {}, .operands = 1, .apart = 1});
 LOCKSTEP_SHAPE(copy_to_three, {.how = {}, .operands = 1, .apart = 3});
 

@@ -5,8 +5,8 @@
 //   elements()             how many
 //   load(from)             exact
 //   apply<Op>(a, b)        one combination; the value is not rounded yet
-//   rounded(value)         the value as a later load would see it
-//   store(value, to)       rounds
+//   rounded(value)         the value as a load would see it after a store, except for the bits of a NaN
+//   store(value, to)       rounds, and makes every NaN the same
 //   divided(value, d)      floats only; not rounded yet
 #if defined(LOCKSTEP_KERNELS_FOLD_CODECS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_KERNELS_FOLD_CODECS_INL_H_
@@ -36,7 +36,7 @@ struct Divisor {
 
   template <typename D, typename V>
   HWY_INLINE V divided(D d, V v) const {
-    return with_one_nan(d, exact ? hn::Mul(v, hn::Set(d, reciprocal)) : hn::Div(v, hn::Set(d, value)));
+    return exact ? hn::Mul(v, hn::Set(d, reciprocal)) : hn::Div(v, hn::Set(d, value));
   }
 
   T value;
@@ -59,7 +59,9 @@ struct Native {
     return Op::apply(D(), a, b);
   }
   static HWY_INLINE Value rounded(Value v) { return v; }
-  static HWY_INLINE void store(Value v, std::byte* to) { hn::StoreU(v, D(), reinterpret_cast<T*>(to)); }
+  static HWY_INLINE void store(Value v, std::byte* to) {
+    hn::StoreU(with_one_nan(D(), v), D(), reinterpret_cast<T*>(to));
+  }
   static HWY_INLINE Value divided(Value v, const Divisor<T>& d) { return d.divided(D(), v); }
 };
 
@@ -97,30 +99,70 @@ struct ComputedInFloats {
   }
 };
 
+// For targets that lack what the faster codecs below need.
+template <float (*widened)(std::uint16_t), std::uint16_t (*narrowed)(float)>
+struct OneByOne {
+  using D = hn::CappedTag<float, 1>;
+  using Value = hn::Vec<D>;
+
+  static HWY_INLINE std::size_t elements() { return 1; }
+  static HWY_INLINE Value load(const std::byte* from) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, from, sizeof(bits));
+    return hn::Set(D(), widened(bits));
+  }
+  template <typename Op>
+  static HWY_INLINE Value apply(Value a, Value b) {
+    return Op::apply(D(), a, b);
+  }
+  static HWY_INLINE Value rounded(Value v) { return hn::Set(D(), widened(narrowed(hn::GetLane(v)))); }
+  static HWY_INLINE void store(Value v, std::byte* to) {
+    const std::uint16_t bits = narrowed(hn::GetLane(v));
+    std::memcpy(to, &bits, sizeof(bits));
+  }
+  static HWY_INLINE Value divided(Value v, const Divisor<float>& d) { return d.divided(D(), v); }
+};
+
+#if HWY_TARGET == HWY_SCALAR
+using Bf16 = OneByOne<float_of_bf16, bf16_of_float>;
+#else
+
 // The elements at even places in the first vector, those at odd places in the second: no lane moves.
 struct Bf16 : ComputedInFloats {
   static HWY_INLINE Value load(const std::byte* from) {
-    const WordVec both = hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from));
-    return {floats_of(hn::ShiftLeft<16>(both)), floats_of(hn::And(both, word(0xFFFF0000)))};
+    return widened(hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from)));
   }
-  static HWY_INLINE Value rounded(Value v) {
-    return {floats_of(hn::And(nearest(v.first), word(0xFFFF0000))),
-            floats_of(hn::And(nearest(v.second), word(0xFFFF0000)))};
-  }
+  static HWY_INLINE Value rounded(Value v) { return widened(narrowed(v)); }
   static HWY_INLINE void store(Value v, std::byte* to) {
-    const WordVec both =
-        hn::Or(hn::And(nearest(v.second), word(0xFFFF0000)), hn::ShiftRight<16>(nearest(v.first)));
-    hn::StoreU(both, Words(), reinterpret_cast<std::uint32_t*>(to));
+    const hn::RebindToSigned<HalfWords> d;
+    const auto both = hn::BitCast(d, narrowed(v));
+    const auto is_nan = hn::Gt(hn::And(both, hn::Set(d, 0x7FFF)), hn::Set(d, 0x7F80));
+    const auto value = hn::IfThenElse(is_nan, hn::Set(d, std::int16_t{kNanBf16}), both);
+    hn::StoreU(value, d, reinterpret_cast<std::int16_t*>(to));
   }
 
  private:
-  // The upper 16 bits are the bf16 nearest to v, ties to even; infinity and the quiet NaN stay.
-  static HWY_INLINE WordVec nearest(FloatVec v) {
-    const WordVec bits = words_of(v);
-    const WordVec tie_to_even = hn::And(hn::ShiftRight<16>(bits), word(1));
-    return hn::Add(hn::Add(bits, word(0x7FFF)), tie_to_even);
+  using HalfWords = hn::Repartition<std::uint16_t, Words>;
+
+  static HWY_INLINE Value widened(WordVec both) {
+    return {floats_of(hn::ShiftLeft<16>(both)), floats_of(hn::And(both, word(0xFFFF0000)))};
+  }
+  // To nearest, ties to even, for both places of each word at once: the upper half of a float plus what its
+  // lower half carries, which is the top bit of (lower + 0x7FFF + odd) / 2. A NaN made from bf16 values has
+  // nothing in its lower half that could carry.
+  static HWY_INLINE WordVec narrowed(Value v) {
+    const HalfWords half_words;
+    const WordVec even = words_of(v.first);
+    const WordVec odd = words_of(v.second);
+    const WordVec upper = hn::OrAnd(hn::ShiftRight<16>(even), odd, word(0xFFFF0000));
+    const WordVec lower = hn::OrAnd(hn::ShiftLeft<16>(odd), even, word(0x0000FFFF));
+    const WordVec half = hn::OrAnd(word(0x7FFE7FFE), upper, word(0x00010001));
+    const auto sum = hn::AverageRound(hn::BitCast(half_words, lower), hn::BitCast(half_words, half));
+    return hn::BitCast(Words(), hn::Add(hn::BitCast(half_words, upper), hn::ShiftRight<15>(sum)));
   }
 };
+
+#endif
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 
@@ -139,55 +181,15 @@ struct Fp16 : ComputedInFloats {
   }
   static HWY_INLINE void store(Value v, std::byte* to) {
     auto* halves = reinterpret_cast<hwy::float16_t*>(to);
-    hn::StoreU(hn::DemoteTo(Halves(), v.first), Halves(), halves);
-    hn::StoreU(hn::DemoteTo(Halves(), v.second), Halves(), halves + hn::Lanes(Floats()));
+    const FloatVec first = with_one_nan(Floats(), v.first);
+    const FloatVec second = with_one_nan(Floats(), v.second);
+    hn::StoreU(hn::DemoteTo(Halves(), first), Halves(), halves);
+    hn::StoreU(hn::DemoteTo(Halves(), second), Halves(), halves + hn::Lanes(Floats()));
   }
 };
 
 #else
-
-// By integer arithmetic; even places in the first vector, odd places in the second.
-struct Fp16 : ComputedInFloats {
-  static HWY_INLINE Value load(const std::byte* from) {
-    const WordVec both = hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from));
-    return {widened(hn::And(both, word(0xFFFF))), widened(hn::ShiftRight<16>(both))};
-  }
-  static HWY_INLINE Value rounded(Value v) {
-    return {widened(narrowed(v.first)), widened(narrowed(v.second))};
-  }
-  static HWY_INLINE void store(Value v, std::byte* to) {
-    const WordVec both = hn::Or(narrowed(v.first), hn::ShiftLeft<16>(narrowed(v.second)));
-    hn::StoreU(both, Words(), reinterpret_cast<std::uint32_t*>(to));
-  }
-
- private:
-  // Read as a float the exponent is 112 too small, in denormals too; infinity and NaN need all its bits.
-  static HWY_INLINE FloatVec widened(WordVec half) {
-    const WordVec magnitude = hn::ShiftLeft<13>(hn::And(half, word(0x7FFF)));
-    const FloatVec scaled = hn::Mul(floats_of(magnitude), hn::Set(Floats(), 0x1p112F));
-    const auto special = hn::Gt(hn::BitCast(Ints(), magnitude), hn::Set(Ints(), 0x0F7FFFFF));
-    const WordVec exponent = hn::IfThenElseZero(hn::RebindMask(Words(), special), word(0x7F800000));
-    const WordVec sign = hn::ShiftLeft<16>(hn::And(half, word(0x8000)));
-    return floats_of(hn::Or(hn::Or(words_of(scaled), exponent), sign));
-  }
-  static HWY_INLINE WordVec narrowed(FloatVec v) {
-    const WordVec bits = words_of(v);
-    const WordVec magnitude = hn::And(bits, word(0x7FFFFFFF));
-    const WordVec tie_to_even = hn::And(hn::ShiftRight<13>(magnitude), word(1));
-    const WordVec nearest = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, word(0xFFF)), tie_to_even));
-    const WordVec normal = hn::Min(hn::Sub(nearest, word(112 << 10)), word(0x7C00));
-    // In 0.5 the last bit counts 2^-24, the unit of denormal fp16: the adder rounds.
-    const WordVec denormal =
-        hn::Sub(words_of(hn::Add(floats_of(magnitude), hn::Set(Floats(), 0.5F))), word(0x3F000000));
-    const auto small = hn::Lt(hn::BitCast(Ints(), magnitude), hn::Set(Ints(), 0x38800000));
-    const WordVec number = hn::IfThenElse(hn::RebindMask(Words(), small), denormal, normal);
-    const WordVec value = hn::IfThenElse(hn::RebindMask(Words(), hn::IsNaN(v)), word(kNanFp16), number);
-    return hn::Or(value, hn::And(hn::ShiftRight<16>(bits), word(0x8000)));
-  }
-
-  using Ints = hn::ScalableTag<std::int32_t>;
-};
-
+using Fp16 = OneByOne<float_of_fp16, fp16_of_float>;
 #endif
 
 // Products of bytes, which processors lack: even places in the low byte of the first vector's lanes (what the

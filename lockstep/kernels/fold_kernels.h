@@ -3,6 +3,7 @@
 // The inner loops of reductions, resolved for the processor at run time. Addresses need no alignment.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 #include "lockstep/base/dtype.h"
@@ -16,15 +17,20 @@ struct Outputs {
   std::byte* second = nullptr;
 };
 
-// Combines the operands (as many as the name says) element by element. An output may equal an operand.
+// Combines operands element by element as a perfect tree. An output may equal an operand.
 using Fold = void (*)(const std::byte* const* operands, Outputs out, std::size_t elements);
 // Divides each element; divisor >= 1. An output may equal `value`.
 using Divide = void (*)(const std::byte* value, Outputs out, std::size_t elements, std::size_t divisor);
 
+inline constexpr std::size_t kMaxFoldHeight = 3;
+inline constexpr std::size_t kMaxFoldOperands = std::size_t{1} << kMaxFoldHeight;
+
 struct FoldKernels {
-  Fold pair = nullptr;  // a + b
-  Fold quad = nullptr;  // (a + b) + (c + d)
+  std::array<Fold, kMaxFoldHeight> trees = {};  // of 2, 4 and 8 operands
   Divide divide = nullptr;
+
+  // The tree over 2^height operands, height 1 to kMaxFoldHeight.
+  Fold tree(unsigned height) const { return trees[height - 1]; }
 };
 
 const FoldKernels& fold_kernels(DType dtype, ReduceOp op);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One combination of two vectors, compiled once per target. Any NaN result is the quiet NaN of float16.h, so
-// that neither the order of the processor's operands nor its make shows in the bits.
+// One combination of two vectors, compiled once per target. Which NaN it gives is left to the processor;
+// with_one_nan() makes it the quiet NaN of float16.h where a value is stored.
 #if defined(LOCKSTEP_KERNELS_FOLD_OPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_KERNELS_FOLD_OPS_INL_H_
 #undef LOCKSTEP_KERNELS_FOLD_OPS_INL_H_
@@ -46,15 +46,15 @@ HWY_INLINE V nan_if_either(D d, V a, V b, V value) {
 
 struct Sum {
   template <typename D, typename V>
-  static HWY_INLINE V apply(D d, V a, V b) {
-    return with_one_nan(d, hn::Add(a, b));
+  static HWY_INLINE V apply(D /*d*/, V a, V b) {
+    return hn::Add(a, b);
   }
 };
 
 struct Product {
   template <typename D, typename V>
-  static HWY_INLINE V apply(D d, V a, V b) {
-    return with_one_nan(d, hn::Mul(a, b));
+  static HWY_INLINE V apply(D /*d*/, V a, V b) {
+    return hn::Mul(a, b);
   }
 };
 

@@ -2,13 +2,15 @@
 #include "lockstep/kernels/merge_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <bitset>
 
 #include "lockstep/base/error.h"
+#include "lockstep/kernels/fold_kernels.h"
 
 namespace lockstep::kernels {
 
-MergePlan plan_merges(std::span<const Operand> operands) {
+std::size_t partial_values(std::span<const Operand> operands) {
   LOCKSTEP_CHECK(!operands.empty() && operands.size() <= kMaxOperands, "operands of a combination");
   std::bitset<kMaxOperands> is_partial;
   std::size_t depth = 0;
@@ -28,7 +30,19 @@ MergePlan plan_merges(std::span<const Operand> operands) {
     }
   }
   LOCKSTEP_CHECK(depth == 1, "the merges leave more than one value");
-  return {.partial_values = most};
+  return most;
+}
+
+unsigned leading_tree_height(std::span<const Operand> operands) {
+  unsigned height = 0;
+  const std::size_t limit = std::min(operands.size(), kMaxFoldOperands);
+  for (std::size_t leaves = 1; leaves <= limit; ++leaves) {
+    const unsigned merges = operands[leaves - 1].merges;
+    const auto perfect = static_cast<unsigned>(std::countr_zero(leaves));
+    if (std::has_single_bit(leaves) && merges >= perfect) height = perfect;
+    if (merges != perfect) break;
+  }
+  return height;
 }
 
 }  // namespace lockstep::kernels

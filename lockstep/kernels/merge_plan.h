@@ -8,12 +8,12 @@
 
 namespace lockstep::kernels {
 
-// What evaluating the merges of some operands on a stack takes.
-struct MergePlan {
-  std::size_t partial_values = 0;  // merged values, the result not among them, that are alive at once at most
-};
-
+// The most merged values that are alive at once while the merges of the operands are evaluated on a stack.
 // InternalError when the merges do not leave exactly one value, or the number of operands is out of range.
-MergePlan plan_merges(std::span<const Operand> operands);
+std::size_t partial_values(std::span<const Operand> operands);
+
+// The height of the largest perfect tree, of at most kMaxFoldHeight, that the first operands make: the kernel
+// of that height may stand for their first merges. 0 when the first operand is not merged with the second.
+unsigned leading_tree_height(std::span<const Operand> operands);
 
 }  // namespace lockstep::kernels

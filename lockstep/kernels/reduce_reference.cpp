@@ -129,7 +129,7 @@ void combine_elements(const Combination& how, std::span<const Operand> operands,
 void combine_reference(const Combination& how, std::span<const Operand> operands,
                        std::span<std::byte* const> destinations, std::size_t elements) {
   LOCKSTEP_CHECK(how.divide_by >= 1, "a combination divides by zero");
-  plan_merges(operands);
+  partial_values(operands);  // checks them
   switch (how.dtype) {
     case DType::fp32:
       return combine_elements<PlainElement<float>>(how, operands, destinations, elements);

@@ -23,14 +23,6 @@ Peer self(const Placement& placement, const LocalInfo& local) {
           .shm_address = local.shm_address};
 }
 
-// The name others use for this host may stand for an address of a router or a service, so anything but
-// loopback listens on all interfaces; strangers are refused by the secret.
-transport::Address listening_address(const transport::Address& master) {
-  if (is_loopback(master)) return master;
-  const bool is_ipv6 = master.host.find(':') != std::string::npos;
-  return {is_ipv6 ? "::" : "0.0.0.0", master.port, {}};
-}
-
 Server serve_as_rank0(const Placement& placement, const transport::Secret& secret, const LocalInfo& local) {
   try {
     return Server({.listen = listening_address(placement.master()),

@@ -95,8 +95,25 @@ class Meeting {
       if (had_arrived) roster_.remove(guest.rank());
       return false;
     }
-    if (!had_arrived && guest.arrival()) verdict = roster_.add(*guest.arrival());
+    if (!had_arrived && guest.arrival()) {
+      forget_if_gone(guest);
+      verdict = roster_.add(*guest.arrival());
+    }
     return guest.arrival() || guest.since() + kArrivalTime > Clock::now();
+  }
+
+  // A process that was restarted may come before the end of its predecessor was noticed.
+  void forget_if_gone(const Guest& newcomer) {
+    const auto same = std::find_if(guests_.begin(), guests_.end(), [&](const Guest& guest) {
+      return &guest != &newcomer && guest.arrival() && guest.rank() == newcomer.rank();
+    });
+    if (same == guests_.end()) return;
+    try {
+      same->pump_input();
+    } catch (const Error&) {
+      roster_.remove(same->rank());
+      guests_.erase(same);
+    }
   }
 
   Clock::time_point first_to_give_up() const {
@@ -168,11 +185,18 @@ transport::Credentials credentials_of(const ServerOptions& options) {
 }  // namespace
 
 std::string fresh_nonce() {
+  const transport::Nonce random = transport::random_nonce();
   std::string text;
-  for (std::byte byte : std::span(transport::random_nonce()).first<16>()) {
+  for (std::byte byte : std::span(random).first<16>()) {
     text += fmt::format("{:02x}", static_cast<unsigned>(byte));
   }
   return text;
+}
+
+transport::Address listening_address(const transport::Address& master) {
+  if (is_loopback(master)) return master;
+  const bool is_ipv6 = master.host.find(':') != std::string::npos;
+  return {is_ipv6 ? "::" : "0.0.0.0", master.port, {}};
 }
 
 Server::Server(ServerOptions options)

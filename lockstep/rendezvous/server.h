@@ -27,6 +27,10 @@ struct ServerOptions {
 // 32 random hexadecimal digits.
 std::string fresh_nonce();
 
+// Where to listen so that others find us at the master's address. The name they use may stand for a router or
+// a service, so anything but loopback means all interfaces; strangers are refused by the secret.
+transport::Address listening_address(const transport::Address& master);
+
 // Where the ranks of one run meet, once. Nothing a client does or fails to do ends it early or holds up the
 // others.
 class Server {

@@ -213,7 +213,7 @@ TEST_P(Failures, SizesOfAMessageMustAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Failures, testing::Values("loopback", "shm", "tcp"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace lockstep::test

@@ -236,8 +236,8 @@ TEST(Environment, EveryErrorNamesVariableValueAndWhatIsAccepted) {
        "SLURM_NTASKS is 4 but the rank of this process is not set: set SLURM_PROCID (as Slurm does), "
        "LOCKSTEP_RANK or --rank"},
       {{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "2"}},
-       "local rank 2 (LOCAL_RANK (torchrun)) is not below the local world of 2 (LOCAL_WORLD_SIZE "
-       "(torchrun))"},
+       "local rank 2 from LOCAL_RANK (torchrun) is not below the local world of 2 from LOCAL_WORLD_SIZE "
+       "(torchrun)"},
       {{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "3"}},
        "local world 3 from LOCAL_WORLD_SIZE (torchrun) exceeds the world of 2 from WORLD_SIZE (torchrun)"},
       {{{"MASTER_PORT", "0"}}, "MASTER_PORT (torchrun) is '0': expected a whole number from 1 to 65535"},

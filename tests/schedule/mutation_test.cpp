@@ -22,8 +22,8 @@
 namespace lockstep::schedule::testing {
 namespace {
 
-constexpr int kMutantsOfEachKind = 3;
-constexpr std::uint64_t kRuns = 8;
+constexpr int kMutantsOfEachKind = 2;
+constexpr std::uint64_t kRuns = 5;
 
 std::optional<std::string> first_failure(const CollectiveSpec& spec, const std::vector<Program>& programs) {
   for (std::uint64_t seed = 0; seed < kRuns; ++seed) {
@@ -69,7 +69,7 @@ class MutationRun {
       all.working_accepted += tally.working_accepted;
     }
     print("all", all);
-    EXPECT_GT(all.broken_refused, 1000);
+    EXPECT_GT(all.broken_refused, 500);
     EXPECT_EQ(all.broken_accepted, 0);
   }
 

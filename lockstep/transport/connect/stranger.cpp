@@ -2,6 +2,8 @@
 #include "lockstep/transport/connect/stranger.h"
 
 #include <array>
+#include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include <sys/socket.h>
@@ -16,6 +18,10 @@ using Watch = asio::posix::descriptor_base;
 
 constexpr std::chrono::seconds kDrainTime{1};
 constexpr std::size_t kDrainBytes = 64 * 1024;
+
+// To one that did not even begin our handshake: neither TLS nor our magic, so that a dialer with TLS on at
+// one side only learns it at once instead of trying again.
+constexpr std::string_view kNotLockstep = "closed: this port speaks only Lockstep\n";
 
 }  // namespace
 
@@ -76,6 +82,7 @@ bool Stranger::advance() {
 bool Stranger::flush() {
   const std::vector<std::byte> more = handshake_.take_output();
   output_.insert(output_.end(), more.begin(), more.end());
+  has_spoken_ |= !more.empty();
   while (!output_.empty()) {
     const ConstBytes piece(output_);
     const std::ptrdiff_t put = connection_->try_write(std::span(&piece, 1));
@@ -103,6 +110,9 @@ void Stranger::refuse(End how, const std::string& why) {
   const std::vector<std::byte> last_words = handshake_.take_output();
   const ConstBytes piece(last_words);
   if (output_.empty() && !piece.empty()) connection_->try_write(std::span(&piece, 1));
+  if (how == End::refused && !has_spoken_ && last_words.empty()) {
+    ::send(connection_->fd(), kNotLockstep.data(), kNotLockstep.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
   ::shutdown(connection_->fd(), SHUT_WR);
   watch_.cancel();
   timer_.expires_after(kDrainTime);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -55,6 +56,7 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
   asio::steady_timer timer_;
   State state_ = State::talking;
   std::vector<std::byte> output_;
+  bool has_spoken_ = false;  // we have answered its hello
   std::size_t drained_bytes_ = 0;
   std::string name_;
 };

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/rendezvous/environment.h"
+#include "lockstep/rendezvous/process.h"
+#include "lockstep/transport/connect/address.h"
+
+namespace lockstep::rendezvous {
+
+struct LaunchOptions {
+  std::vector<std::string> command;  // argv; executed directly, never by a shell
+  int workers = 1;                   // to start on this host
+  Environment environment;           // of this process, for the workers and for the secret's origin
+  bool prefix_output = false;        // "[2] " before each line of rank 2
+  // After the first failure the others have this long to end by themselves, then as long again after SIGTERM;
+  // SIGKILL follows.
+  std::chrono::milliseconds grace{5'000};
+
+  // Several hosts: one launcher on each, all given the same master. None: this host alone, on a free loopback
+  // port.
+  struct Hosts {
+    int world = 1;
+    Rank first_rank = 0;
+    int node_rank = 0;
+    transport::Address master;  // the launcher with node rank 0 serves there
+    std::string run = "default";
+  };
+  std::optional<Hosts> hosts;
+};
+
+struct LaunchResult {
+  struct Failure {
+    Rank rank = -1;
+    pid_t pid = -1;
+    ExitStatus status;
+    std::string to_string() const;  // "rank 2 (pid 77) ended with exit code 3"
+  };
+  std::optional<Failure> first_failure;
+
+  int exit_code() const { return first_failure ? first_failure->status.shell_code() : 0; }
+};
+
+// Of failures found at the same moment (at least one), the likeliest cause: a rank that was killed, then one
+// that failed by itself, then one that only says it lost a peer (exit code 75).
+const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failure> failures);
+
+// Starts the workers, serves their rendezvous, and returns when all have ended. A secret is made when the
+// environment holds none; the workers find it in LOCKSTEP_SECRET. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
+// SIGUSR2 are forwarded while it runs; the first three also start the end as a failure does. When the calling
+// thread dies, even by SIGKILL, the kernel kills the workers. Call from a thread that lives as long as the
+// process and when no other thread takes these signals. UsageError when the program cannot be started, the
+// port is in use, or a secret is missing.
+LaunchResult launch(const LaunchOptions& options);
+
+}  // namespace lockstep::rendezvous

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What travels between ranks over MPI. A message of a channel is cut into frames of at most kFramePayload
+// bytes; each is one MPI message, a DataHeader and its payload, tagged with the stream. Notices, failures and
+// farewells are ControlFrames with a tag of their own. Both ends are of the same build and byte order; magic
+// finds it out if not.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "lockstep/base/bytes.h"
+#include "lockstep/transport/channel.h"
+#include "lockstep/transport/endpoint.h"
+
+namespace lockstep::transport::mpi {
+
+inline constexpr int kControlTag = static_cast<int>(kMaxStreams);
+inline constexpr std::size_t kFramePayload = std::size_t{256} * 1024;
+
+struct DataHeader {
+  std::uint64_t magic = kMagic;
+  Envelope envelope;
+  std::uint64_t message = 0;        // its number on the channel
+  std::uint64_t message_bytes = 0;  // of the whole message
+  std::uint64_t offset = 0;         // of this frame's payload in it
+  std::uint64_t reserved = 0;
+  std::uint64_t payload_bytes = 0;
+
+  static constexpr std::uint64_t kMagic = 0x4c6f636b44617461;
+};
+static_assert(sizeof(DataHeader) == 64, "the payload that follows is aligned to 64 bytes");
+
+enum class ControlKind : std::uint32_t { notice = 1, failure = 2, goodbye = 3 };
+
+struct ControlFrame {
+  std::uint64_t magic = kMagic;
+  ControlKind kind = ControlKind::notice;
+  StreamId stream = 0;
+  std::uint64_t index = 0;       // of the notice
+  std::uint64_t text_bytes = 0;  // of the failure's text
+  NoticeHead head = {};
+  std::array<char, kMaxFailureText> text = {};
+
+  static constexpr std::uint64_t kMagic = 0x4c6f636b4374726c;
+};
+
+// Memory for one data frame, aligned to 64 bytes.
+class Frame {
+ public:
+  Frame() : memory_(static_cast<std::byte*>(::operator new(kBytes, kAlignment))) {}
+
+  Bytes all() { return {memory_.get(), kBytes}; }
+  Bytes payload() { return all().subspan(sizeof(DataHeader)); }
+
+ private:
+  static constexpr std::size_t kBytes = sizeof(DataHeader) + kFramePayload;
+  static constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+// Frames that are not in use.
+class FramePool {
+ public:
+  Frame take() {
+    if (free_.empty()) {
+      return {};
+    }
+    Frame frame = std::move(free_.back());
+    free_.pop_back();
+    return frame;
+  }
+  void give_back(Frame frame) { free_.push_back(std::move(frame)); }
+
+ private:
+  std::vector<Frame> free_;
+};
+
+}  // namespace lockstep::transport::mpi

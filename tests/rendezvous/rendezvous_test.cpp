@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks are threads that meet over 127.0.0.1.
+#include "lockstep/rendezvous/rendezvous.h"
+
+#include <future>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/rendezvous/client.h"
+#include "lockstep/rendezvous/message.h"
+#include "lockstep/rendezvous/server.h"
+
+namespace lockstep::rendezvous {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using transport::Address;
+using transport::Secret;
+
+const Secret kSecret = Secret::from_value("a secret of the tests");
+
+// What became of one rank: a table or an error.
+struct Outcome {
+  std::optional<PeerTable> table;
+  std::exception_ptr error;
+
+  std::string message() const {
+    if (!error) return "no error";
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& raised) {
+      return raised.what();
+    }
+  }
+
+  template <typename Kind>
+  bool is() const {
+    if (!error) return false;
+    try {
+      std::rethrow_exception(error);
+    } catch (const Kind&) {
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
+};
+
+template <typename Action>
+std::future<Outcome> in_thread(Action action) {
+  return std::async(std::launch::async, [action = std::move(action)] {
+    Outcome outcome;
+    try {
+      outcome.table = action();
+    } catch (...) {
+      outcome.error = std::current_exception();
+    }
+    return outcome;
+  });
+}
+
+// A server on a free port in a thread of its own, as a launcher runs it.
+class Served {
+ public:
+  explicit Served(int world, seconds time = seconds(30), milliseconds linger = milliseconds(100))
+      : server_({.listen = {"127.0.0.1", 0, {}},
+                 .world = world,
+                 .run = "test",
+                 .generation = 0,
+                 .secret = kSecret,
+                 .tls = nullptr,
+                 .linger = linger}),
+        thread_([this, time](std::stop_token stop) { server_.serve(Deadline::after(time), stop); }) {}
+
+  Address address() const { return server_.address(); }
+  void stop() { thread_.request_stop(); }
+  void join() { thread_.join(); }
+
+ private:
+  Server server_;
+  std::jthread thread_;
+};
+
+Placement placement_of(Rank rank, int world, const Address& server) {
+  Placement placement;
+  placement.rank.value = rank;
+  placement.world.value = world;
+  placement.master_host.value = server.host;
+  placement.master_port.value = server.port;
+  placement.served_by_rank0.value = false;
+  placement.run.value = "test";
+  placement.host_id.value = fmt::format("host{}", rank / 2);
+  return placement;
+}
+
+std::future<Outcome> start_rank(const Placement& placement, LocalInfo local = {}, Secret secret = kSecret,
+                                milliseconds time = seconds(30)) {
+  return in_thread([=] { return rendezvous(placement, secret, local, Deadline::after(time)); });
+}
+
+TEST(Rendezvous, AllRanksGetTheSameTable) {
+  for (int world : {2, 3, 7}) {
+    Served served(world);
+    std::vector<std::future<Outcome>> ranks;
+    for (Rank rank = 0; rank < world; ++rank) {
+      LocalInfo local{fmt::format("127.0.0.1:{}", 1000 + rank), fmt::format("@s{}", rank), "digest", nullptr};
+      ranks.push_back(start_rank(placement_of(rank, world, served.address()), local));
+    }
+    const Outcome first = ranks[0].get();
+    ASSERT_TRUE(first.table) << first.message();
+    EXPECT_EQ(first.table->nonce.size(), 32u);
+    for (Rank rank = 0; rank < world; ++rank) {
+      EXPECT_EQ(first.table->peers[rank].tcp_address, fmt::format("127.0.0.1:{}", 1000 + rank));
+      EXPECT_EQ(first.table->peers[rank].shm_address, fmt::format("@s{}", rank));
+      EXPECT_EQ(first.table->peers[rank].host_id, fmt::format("host{}", rank / 2));
+      if (rank > 0) {
+        EXPECT_EQ(ranks[rank].get().table, first.table);
+      }
+    }
+    served.join();
+  }
+}
+
+TEST(Rendezvous, AWorldOfOneUsesNoNetwork) {
+  const Placement alone = placement_of(0, 1, {"192.0.2.1", 1, {}});
+  const PeerTable one = rendezvous(alone, Secret(), {}, Deadline::after(seconds(0)));
+  const PeerTable two = rendezvous(alone, Secret(), {}, Deadline::after(seconds(0)));
+  EXPECT_EQ(one.world(), 1);
+  EXPECT_NE(one.nonce, two.nonce);
+}
+
+TEST(Rendezvous, RankZeroServesWhenNoLauncherDoes) {
+  // A port that was free a moment ago.
+  const std::uint16_t port = Served(2).address().port;
+  std::vector<std::future<Outcome>> ranks;
+  for (Rank rank : {2, 1, 0}) {
+    Placement placement = placement_of(rank, 3, {"127.0.0.1", port, {}});
+    placement.served_by_rank0.value = true;
+    ranks.push_back(start_rank(placement));
+  }
+  const Outcome first = ranks[0].get();
+  ASSERT_TRUE(first.table) << first.message();
+  EXPECT_EQ(ranks[1].get().table, first.table);
+  EXPECT_EQ(ranks[2].get().table, first.table);
+}
+
+TEST(Rendezvous, RankZeroNamesAPortInUse) {
+  Served other(2);
+  Placement placement = placement_of(0, 2, other.address());
+  placement.served_by_rank0.value = true;
+  placement.master_port.source = "MASTER_PORT";
+  const Outcome outcome = start_rank(placement).get();
+  EXPECT_TRUE(outcome.is<UsageError>());
+  EXPECT_THAT(outcome.message(),
+              HasSubstr(fmt::format("port {} on 127.0.0.1 is in use", other.address().port)));
+  EXPECT_THAT(outcome.message(), HasSubstr("the port came from MASTER_PORT"));
+  other.stop();
+}
+
+TEST(Rendezvous, WithoutASecretOnlyLoopbackIsServed) {
+  Placement placement = placement_of(0, 2, {"192.0.2.1", 29'511, {}});
+  placement.served_by_rank0.value = true;
+  const Outcome outcome = start_rank(placement, {}, Secret()).get();
+  EXPECT_TRUE(outcome.is<UsageError>());
+  EXPECT_THAT(outcome.message(), HasSubstr("without a secret"));
+}
+
+TEST(Rendezvous, TwoProcessesWithOneRankEndItForAll) {
+  Served served(4);
+  std::vector<std::future<Outcome>> ranks;
+  for (Rank rank : {0, 2, 2}) ranks.push_back(start_rank(placement_of(rank, 4, served.address())));
+  for (auto& rank : ranks) {
+    const Outcome outcome = rank.get();
+    EXPECT_TRUE(outcome.is<UsageError>());
+    EXPECT_THAT(outcome.message(), HasSubstr("two processes claim rank 2"));
+  }
+}
+
+TEST(Rendezvous, ALatecomerLearnsWhyTheOthersFailed) {
+  Served served(3, seconds(30), seconds(20));
+  auto first = start_rank(placement_of(1, 3, served.address()));
+  auto second = start_rank(placement_of(1, 3, served.address()));
+  first.get();
+  second.get();
+  const Outcome late = start_rank(placement_of(0, 3, served.address())).get();
+  EXPECT_TRUE(late.is<UsageError>());
+  EXPECT_THAT(late.message(), HasSubstr("two processes claim rank 1"));
+  start_rank(placement_of(2, 3, served.address())).get();
+  served.join();
+}
+
+TEST(Rendezvous, DifferentWorldsAreNamed) {
+  Served served(3);
+  auto right = start_rank(placement_of(0, 3, served.address()));
+  auto wrong = start_rank(placement_of(1, 5, served.address()));
+  for (auto* rank : {&right, &wrong}) {
+    const Outcome outcome = rank->get();
+    EXPECT_TRUE(outcome.is<UsageError>());
+    EXPECT_THAT(outcome.message(), HasSubstr("world of 5, but this run has 3 ranks"));
+  }
+}
+
+TEST(Rendezvous, DifferentConfigurationsAreNamed) {
+  Served served(3);
+  auto one = start_rank(placement_of(0, 3, served.address()), {"", "", "aaa", nullptr});
+  auto two = start_rank(placement_of(1, 3, served.address()), {"", "", "bbb", nullptr});
+  for (auto* rank : {&one, &two}) {
+    const std::string message = rank->get().message();
+    EXPECT_THAT(message, HasSubstr("'aaa'"));
+    EXPECT_THAT(message, HasSubstr("'bbb'"));
+  }
+}
+
+TEST(Rendezvous, MissingRanksAreNamedToAllWhoWait) {
+  Served served(6, seconds(1));
+  auto one = start_rank(placement_of(1, 6, served.address()));
+  auto four = start_rank(placement_of(4, 6, served.address()));
+  for (auto* rank : {&one, &four}) {
+    const Outcome outcome = rank->get();
+    EXPECT_TRUE(outcome.is<Timeout>());
+    EXPECT_THAT(outcome.message(), HasSubstr("4 of 6 ranks did not come"));
+    EXPECT_THAT(outcome.message(), HasSubstr("missing: 0, 2, 3, 5"));
+  }
+}
+
+TEST(Rendezvous, TheFirstRankToLosePatienceLearnsWhoIsMissing) {
+  Served served(3);
+  const Outcome outcome =
+      start_rank(placement_of(1, 3, served.address()), {}, kSecret, milliseconds(1500)).get();
+  EXPECT_TRUE(outcome.is<Timeout>());
+  EXPECT_THAT(outcome.message(), HasSubstr("missing: 0, 2"));
+}
+
+TEST(Rendezvous, NobodyThere) {
+  const std::uint16_t port = Served(2).address().port;
+  const Outcome outcome =
+      start_rank(placement_of(1, 2, {"127.0.0.1", port, {}}), {}, kSecret, milliseconds(300)).get();
+  EXPECT_TRUE(outcome.is<Timeout>());
+  EXPECT_THAT(outcome.message(), HasSubstr(fmt::format("rendezvous of rank 1 at 127.0.0.1:{}", port)));
+}
+
+TEST(Rendezvous, AWrongSecretIsRefusedAndTheOthersMeet) {
+  Served served(2);
+  const Outcome stranger =
+      start_rank(placement_of(1, 2, served.address()), {}, Secret::from_value("some other secret")).get();
+  EXPECT_TRUE(stranger.is<AuthenticationError>()) << stranger.message();
+  auto zero = start_rank(placement_of(0, 2, served.address()));
+  auto one = start_rank(placement_of(1, 2, served.address()));
+  EXPECT_TRUE(zero.get().table);
+  EXPECT_TRUE(one.get().table);
+}
+
+TEST(Rendezvous, AnotherRunOrGenerationIsRefused) {
+  Served served(2);
+  Placement other_run = placement_of(1, 2, served.address());
+  other_run.run.value = "other";
+  EXPECT_TRUE(start_rank(other_run).get().is<AuthenticationError>());
+  Placement later = placement_of(1, 2, served.address());
+  later.generation.value = 1;
+  EXPECT_TRUE(start_rank(later).get().is<AuthenticationError>());
+  served.stop();
+}
+
+TEST(Rendezvous, StoppingTheServerReleasesThoseWhoWait) {
+  Served served(2);
+  auto one = start_rank(placement_of(1, 2, served.address()));
+  EXPECT_EQ(one.wait_for(milliseconds(100)), std::future_status::timeout);
+  served.stop();
+  // Aborted when it had arrived, PeerLost or Timeout when it was still on its way.
+  EXPECT_TRUE(one.get().is<CommError>());
+}
+
+// --- Clients that know the secret but do not keep to the protocol.
+
+transport::AuthenticatedConnection dial_as(Rank rank, const Address& server) {
+  return transport::dial(server, {.me = {"rendezvous", rank, "test", 0}, .secret = kSecret, .tls = nullptr},
+                         Deadline::after(seconds(10)));
+}
+
+Arrival arrival_of(Rank rank, int world) {
+  Arrival arrival;
+  arrival.peer.rank = rank;
+  arrival.world = world;
+  arrival.version = std::string(version());
+  arrival.patience_ms = 60'000;
+  return arrival;
+}
+
+void expect_two_ranks_meet(const Address& server) {
+  auto zero = start_rank(placement_of(0, 2, server));
+  auto one = start_rank(placement_of(1, 2, server));
+  const Outcome outcome = zero.get();
+  EXPECT_TRUE(outcome.table) << outcome.message();
+  EXPECT_TRUE(one.get().table);
+}
+
+TEST(RendezvousServer, GarbageDropsOnlyItsSender) {
+  Served served(2);
+  auto garbage = dial_as(1, served.address());
+  garbage.connection->write_all(std::vector<std::byte>(100, std::byte{'x'}), Deadline::after(seconds(5)));
+  std::vector<std::byte> answer(1);
+  EXPECT_THROW(garbage.connection->read_all(answer, Deadline::after(seconds(10))), PeerLost);
+  expect_two_ranks_meet(served.address());
+}
+
+TEST(RendezvousServer, SilenceHoldsUpNobody) {
+  Served served(2);
+  auto silent = dial_as(1, served.address());
+  auto half = dial_as(0, served.address());
+  const auto message = encode(arrival_of(0, 2));
+  half.connection->write_all(ConstBytes(message).first(20), Deadline::after(seconds(5)));
+  expect_two_ranks_meet(served.address());
+}
+
+TEST(RendezvousServer, ARankThatDiesWhileItWaitsMayComeAgain) {
+  Served served(2);
+  {
+    auto dead = dial_as(1, served.address());
+    dead.connection->write_all(encode(arrival_of(1, 2)), Deadline::after(seconds(5)));
+  }
+  expect_two_ranks_meet(served.address());
+}
+
+TEST(RendezvousServer, ClaimingAnotherRankThanProvedIsRefused) {
+  Served served(2);
+  auto liar = dial_as(1, served.address());
+  liar.connection->write_all(encode(arrival_of(0, 2)), Deadline::after(seconds(5)));
+  std::vector<std::byte> answer(1);
+  EXPECT_THROW(liar.connection->read_all(answer, Deadline::after(seconds(10))), PeerLost);
+  expect_two_ranks_meet(served.address());
+}
+
+TEST(RendezvousServer, AnotherProtocolVersionIsNamedToAll) {
+  Served served(2);
+  auto zero = start_rank(placement_of(0, 2, served.address()));
+  auto newer = dial_as(1, served.address());
+  auto message = encode(arrival_of(1, 2));
+  message[4] = std::byte{9};
+  newer.connection->write_all(message, Deadline::after(seconds(5)));
+  const Outcome outcome = zero.get();
+  EXPECT_TRUE(outcome.is<UsageError>());
+  EXPECT_THAT(outcome.message(), HasSubstr("rank 1 speaks version 9 of the rendezvous protocol"));
+}
+
+TEST(RouteAddress, IsWhatTheSettingSaysOrTheRouteGives) {
+  Placement placement;
+  EXPECT_EQ(route_address(placement, Deadline::after(seconds(5))), "127.0.0.1");
+  placement.address.value = "10.9.8.7";
+  EXPECT_EQ(route_address(placement, Deadline::after(seconds(5))), "10.9.8.7");
+}
+
+}  // namespace
+}  // namespace lockstep::rendezvous

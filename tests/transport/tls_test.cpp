@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/transport/connect/tls.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/transport/connect/listener.h"
+
+#include "tests/transport/certificates.h"
+#include "tests/transport/scratch.h"
+
+namespace lockstep::transport {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Credentials credentials(Rank rank, std::shared_ptr<TlsContext> tls) {
+  return {.me = {.role = "tcp", .rank = rank, .run = "tls-test", .generation = 1},
+          .secret = Secret::from_value("0123456789abcdef"),
+          .tls = std::move(tls)};
+}
+
+template <typename Expected>
+std::string error_of(auto&& action) {
+  try {
+    action();
+  } catch (const Expected& error) {
+    return error.what();
+  }
+  return "no such error";
+}
+
+class Tls : public testing::Test {
+ protected:
+  ScratchDirectory scratch_;
+  Authority ours_{"our authority"};
+  Authority foreign_{"foreign authority"};
+  std::shared_ptr<TlsContext> tls_ = load_tls(ours_.issue(scratch_, "rank"));
+  Address any_port_{.host = "127.0.0.1", .port = 0, .unix_name = {}};
+  Listener listener_{any_port_, credentials(0, tls_)};
+};
+
+TEST_F(Tls, CarriesBytesBothWays) {
+  auto dialer = dial(listener_.address(), credentials(1, tls_), Deadline::after(20s));
+  auto accepted = listener_.accept(Deadline::after(20s));
+  EXPECT_EQ(accepted.peer.rank, 1);
+  std::vector<std::byte> sent(3'000'001);
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 7 + i / 251);
+  const auto transfer = [&](Connection& from, Connection& to) {
+    std::jthread writer([&] { from.write_all(sent, Deadline::after(20s)); });
+    std::vector<std::byte> received(sent.size());
+    to.read_all(received, Deadline::after(20s));
+    EXPECT_TRUE(received == sent);
+  };
+  transfer(*dialer.connection, *accepted.connection);
+  transfer(*accepted.connection, *dialer.connection);
+}
+
+TEST_F(Tls, WritesPiecesInOrderAndReportsDecryptedBytes) {
+  auto dialer = dial(listener_.address(), credentials(1, tls_), Deadline::after(20s));
+  auto accepted = listener_.accept(Deadline::after(20s));
+  const std::string head = "head ", body(100, 'b');
+  const std::vector<ConstBytes> pieces = {std::as_bytes(std::span(head)), std::as_bytes(std::span(body))};
+  EXPECT_EQ(dialer.connection->try_write(pieces), 105);
+  std::string received(105, ' ');
+  const Bytes into = std::as_writable_bytes(std::span(received));
+  accepted.connection->read_all(into.first(1), Deadline::after(20s));
+  EXPECT_TRUE(accepted.connection->has_buffered());
+  accepted.connection->read_all(into.subspan(1), Deadline::after(20s));
+  EXPECT_FALSE(accepted.connection->has_buffered());
+  EXPECT_EQ(received, head + body);
+}
+
+TEST_F(Tls, ClosingIsSeenAsClosed) {
+  auto dialer = dial(listener_.address(), credentials(1, tls_), Deadline::after(20s));
+  auto accepted = listener_.accept(Deadline::after(20s));
+  dialer.connection.reset();
+  std::vector<std::byte> buffer(10);
+  EXPECT_THROW(accepted.connection->read_all(buffer, Deadline::after(20s)), PeerLost);
+  EXPECT_FALSE(accepted.connection->protocol_failed());
+}
+
+TEST_F(Tls, RefusesADialerOfAnotherAuthority) {
+  TlsFiles files = foreign_.issue(scratch_, "stranger");
+  files.authority = ours_.write_certificate(scratch_, "ours.ca");  // it believes us, we do not believe it
+  const auto stranger = load_tls(files);
+  EXPECT_THAT(error_of<AuthenticationError>(
+                  [&] { dial(listener_.address(), credentials(1, stranger), Deadline::after(60s)); }),
+              HasSubstr("TLS failed: "));
+  EXPECT_EQ(listener_.counters().refused, 1u);
+}
+
+TEST_F(Tls, RefusesAListenerOfAnotherAuthority) {
+  const auto stranger = load_tls(foreign_.issue(scratch_, "stranger"));
+  EXPECT_THAT(error_of<AuthenticationError>(
+                  [&] { dial(listener_.address(), credentials(1, stranger), Deadline::after(60s)); }),
+              HasSubstr("certificate verify failed"));
+}
+
+TEST_F(Tls, RefusesAPlainDialer) {
+  EXPECT_THAT(error_of<AuthenticationError>(
+                  [&] { dial(listener_.address(), credentials(1, nullptr), Deadline::after(60s)); }),
+              HasSubstr("is TLS on at one side only"));
+  EXPECT_EQ(listener_.counters().refused, 1u);
+}
+
+TEST_F(Tls, PlainListenerRefusesATlsDialer) {
+  Listener plain(any_port_, credentials(0, nullptr));
+  EXPECT_THAT(error_of<AuthenticationError>(
+                  [&] { dial(plain.address(), credentials(1, tls_), Deadline::after(60s)); }),
+              HasSubstr("TLS failed: wrong version number"));
+  EXPECT_EQ(plain.counters().refused, 1u);
+}
+
+TEST_F(Tls, StillNeedsTheSecret) {
+  Credentials wrong = credentials(1, tls_);
+  wrong.secret = Secret::from_value("another secret 1");
+  EXPECT_THAT(error_of<AuthenticationError>([&] { dial(listener_.address(), wrong, Deadline::after(60s)); }),
+              HasSubstr("refused our proof"));
+}
+
+TEST_F(Tls, NamesTheFileThatIsWrong) {
+  const TlsFiles good = ours_.issue(scratch_, "good");
+  const auto with = [&](auto&& change) {
+    TlsFiles files = good;
+    change(files);
+    return error_of<UsageError>([&] { load_tls(files); });
+  };
+  const auto junk = scratch_.file("junk", "no certificate");
+  EXPECT_THAT(with([&](TlsFiles& f) { f.certificate = "/nonexistent"; }), HasSubstr("/nonexistent"));
+  EXPECT_THAT(with([&](TlsFiles& f) { f.certificate = junk; }), HasSubstr("certificate " + junk.string()));
+  EXPECT_THAT(with([&](TlsFiles& f) { f.key = junk; }), HasSubstr("key " + junk.string()));
+  EXPECT_THAT(with([&](TlsFiles& f) { f.key = ours_.issue(scratch_, "other").key; }),
+              HasSubstr("key values mismatch"));
+  EXPECT_THAT(with([&](TlsFiles& f) { f.authority = junk; }), HasSubstr("authority " + junk.string()));
+  ::chmod(good.key.c_str(), 0644);
+  EXPECT_THAT(with([](TlsFiles&) {}), HasSubstr("chmod 600"));
+}
+
+TEST_F(Tls, EnvironmentNeedsAllThreeOrNone) {
+  const TlsFiles files = ours_.issue(scratch_, "env");
+  const ScopedVariable no_certificate("LOCKSTEP_TLS_CERT", nullptr);
+  const ScopedVariable no_key("LOCKSTEP_TLS_KEY", nullptr);
+  const ScopedVariable no_authority("LOCKSTEP_TLS_CA", nullptr);
+  EXPECT_EQ(tls_from_environment(), nullptr);
+  const ScopedVariable certificate("LOCKSTEP_TLS_CERT", files.certificate.c_str());
+  const ScopedVariable key("LOCKSTEP_TLS_KEY", files.key.c_str());
+  EXPECT_THAT(error_of<UsageError>([] { tls_from_environment(); }), HasSubstr("only 2 of the three"));
+  const ScopedVariable authority("LOCKSTEP_TLS_CA", files.authority.c_str());
+  EXPECT_NE(tls_from_environment(), nullptr);
+}
+
+}  // namespace
+}  // namespace lockstep::transport
