@@ -72,6 +72,25 @@ function(lockstep_test name)
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${alone})
 endfunction()
 
+# lockstep_mpi_test(name SOURCES ... LIBRARIES ... RANKS 2 4 ... [EXCEPT patterns...])
+# A GoogleTest program with a main() of its own that initializes MPI, registered once for each number of ranks under
+# mpirun (labels multi and mpi). EXCEPT lists GoogleTest patterns of tests that make no sense there.
+function(lockstep_mpi_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;RANKS;EXCEPT" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE lockstep_flags ${ARG_LIBRARIES} GTest::gtest GTest::gmock MPI::MPI_CXX)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  list(JOIN ARG_EXCEPT ":" except)
+  foreach(ranks ${ARG_RANKS})
+    add_test(NAME ${name}.${ranks}_ranks
+      COMMAND ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none -n ${ranks}
+        $<TARGET_FILE:${name}> --gtest_filter=-${except})
+    # Containers forbid the system call of the single-copy mechanism, and Open MPI then complains on every start.
+    set_tests_properties(${name}.${ranks}_ranks PROPERTIES LABELS "multi;mpi" TIMEOUT 300 RUN_SERIAL ON
+      ENVIRONMENT "OMPI_MCA_btl_vader_single_copy_mechanism=none;OMPI_MCA_btl_base_warn_component_unused=0")
+  endforeach()
+endfunction()
+
 # lockstep_fuzzer(name SOURCES a_fuzzer.cpp ... LIBRARIES Lockstep::x ... CORPUS folder)
 # A libFuzzer target, and a CTest case (label fuzz) that runs it for LOCKSTEP_FUZZ_SECONDS from the environment
 # (20 by default). The corpus is only read.

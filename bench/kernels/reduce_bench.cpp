@@ -73,6 +73,7 @@ struct Shape {
   std::size_t operands = 2;
   std::size_t in_place = 0;  // destinations that are operands
   std::size_t apart = 0;     // destinations that are not
+  std::size_t offset = 0;    // bytes from an aligned address
 };
 
 std::vector<std::uint8_t> perfect_tree(std::size_t leaves) {
@@ -87,13 +88,14 @@ std::vector<std::uint8_t> perfect_tree(std::size_t leaves) {
 
 void combined(benchmark::State& state, const Shape& shape) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
-  const auto memory = memories(shape.operands + shape.apart, bytes);
+  const auto memory = memories(shape.operands + shape.apart, bytes + shape.offset);
   const auto merges = perfect_tree(shape.operands);
   std::vector<Operand> operands;
   std::vector<std::byte*> destinations;
   for (std::size_t i = 0; i < memory.size(); ++i) {
-    if (i < shape.operands) operands.push_back({.data = memory[i].data(), .merges = merges[i]});
-    if (i < shape.in_place || i >= shape.operands) destinations.push_back(memory[i].data());
+    std::byte* data = memory[i].data() + shape.offset;
+    if (i < shape.operands) operands.push_back({.data = data, .merges = merges[i]});
+    if (i < shape.in_place || i >= shape.operands) destinations.push_back(data);
   }
   for (auto _ : state) {
     combine(shape.how, operands, destinations, bytes / size_of(shape.how.dtype));
@@ -112,6 +114,7 @@ BENCHMARK(plain_loop_fp32_in_place)->Apply(sizes);
 #define LOCKSTEP_SHAPE(name, ...) BENCHMARK_CAPTURE(combined, name, Shape __VA_ARGS__)->Apply(sizes)
 
 LOCKSTEP_SHAPE(fp32_two_both_in_place, {.how = {}, .in_place = 2});
+LOCKSTEP_SHAPE(fp32_two_unaligned, {.how = {}, .in_place = 2, .offset = 4});
 LOCKSTEP_SHAPE(fp32_two_one_in_place, {.how = {}, .in_place = 1});
 LOCKSTEP_SHAPE(fp32_two_apart, {.how = {}, .apart = 1});
 LOCKSTEP_SHAPE(fp32_four, {.how = {}, .operands = 4, .in_place = 1});

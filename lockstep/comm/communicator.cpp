@@ -56,7 +56,7 @@ PlanRequest request_for(const Group& group, Op op, std::size_t count, const Opti
 }
 
 std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const PlanRequest& request,
-                                      const Options& options, std::vector<std::byte*> buffers) {
+                                      const Options& options, std::span<std::byte* const> buffers) {
   const std::shared_ptr<const Plan> plan = group->planner.plan(request);
   auto operation = std::make_shared<Operation>();
   operation->group = group;
@@ -69,9 +69,9 @@ std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const
   binding.ports = group->streams[options.stream].ports;
   binding.envelope.contract = plan->digest;
   binding.arithmetic = {.dtype = request.dtype, .op = request.reduce, .divide_by = plan->divide_by};
-  binding.buffers = std::move(buffers);
+  operation->buffers.assign(buffers.begin(), buffers.end());
   const schedule::Program& program = *plan->program;
-  LOCKSTEP_CHECK(binding.buffers.size() == program.scratch_from,
+  LOCKSTEP_CHECK(buffers.size() == program.scratch_from,
                  "the caller's buffers are those the program expects");
   for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
     operation->scratch_bytes.push_back(program.buffer_elements[i] * size_of(request.dtype));
@@ -120,7 +120,7 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   binding.ports = group->point_to_point_ports[options.stream];
   binding.envelope.contract = digest_of(operation->contract);
   binding.arithmetic.dtype = options.dtype;
-  binding.buffers = {data.data()};
+  operation->buffers = {data.data()};
   return operation;
 }
 
@@ -244,9 +244,9 @@ Communicator Communicator::split(int colour, int key, std::string group_name) co
 Work Communicator::start(Op op, Bytes data, const Options& options, bool in_background) const {
   const PlanRequest request =
       request_for(*group_, op, elements_in(data, options.dtype, name_of(op)), options);
-  std::vector<std::byte*> buffers;
-  if (op != Op::barrier) buffers.push_back(data.data());
-  return start(collective(group_, request, options, std::move(buffers)), in_background);
+  const std::array<std::byte*, 1> buffer = {data.data()};
+  return start(collective(group_, request, options, std::span(buffer).first(op == Op::barrier ? 0 : 1)),
+               in_background);
 }
 
 Work Communicator::start(std::shared_ptr<Operation> operation, bool in_background) const {
@@ -303,7 +303,8 @@ Work Communicator::start_all_to_all(Bytes input, Bytes output, const Options& op
   }
   const PlanRequest request =
       request_for(*group_, Op::all_to_all, total / static_cast<std::size_t>(size()), options);
-  return start(collective(group_, request, options, {input.data(), output.data()}), in_background);
+  const std::array<std::byte*, 2> buffers = {input.data(), output.data()};
+  return start(collective(group_, request, options, buffers), in_background);
 }
 
 void Communicator::all_to_all(Bytes input, Bytes output, const Options& options) const {
@@ -349,7 +350,7 @@ Work Communicator::start_lanes(Op op, std::span<const Bytes> partials, const Lan
   PlanRequest request = request_for(*group_, op, count, options);
   request.algorithm = Algorithm::direct;
   request.pieces = pieces;
-  return start(collective(group_, request, options, std::move(buffers)), in_background);
+  return start(collective(group_, request, options, buffers), in_background);
 }
 
 void Communicator::all_reduce_lanes(std::span<const Bytes> partials, const LanePieces& pieces,

@@ -30,6 +30,7 @@
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/rank.h"
+#include "lockstep/comm/link_model.h"
 #include "lockstep/kernels/reduce.h"
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/schedule/collective/collective.h"
@@ -108,6 +109,7 @@ struct GroupSettings {
   std::chrono::milliseconds timeout{30'000};
   bool exact = true;
   std::vector<int> hosts = {};  // by rank: equal numbers share a host; empty: all share one
+  LinkModel links = {};         // what the choice of algorithms rests on; the same on all ranks
 };
 
 class Communicator {

@@ -59,7 +59,7 @@ Engine::~Engine() {
     background_.reset();
   }
   while (!active_.empty()) {
-    break_group(*active_.front(),
+    break_group(active_.front(),
                 std::make_exception_ptr(Aborted("the communicator was destroyed here while an "
                                                 "operation was under way")));
     std::erase_if(active_, [](const auto& operation) { return operation->ended.load(); });
@@ -154,7 +154,7 @@ void Engine::wait(const std::shared_ptr<Operation>& operation) {
 void Engine::cancel(const std::shared_ptr<Operation>& operation) {
   exclusively([&](transport::Endpoint&) {
     if (operation->ended) return;
-    break_group(*operation,
+    break_group(operation,
                 std::make_exception_ptr(Aborted(fmt::format(
                     "{} #{} on {} was cancelled by its caller", operation_name(operation->contract),
                     operation->sequence, operation->group->settings.name))));
@@ -180,14 +180,13 @@ void Engine::drive(Condition until) {
 bool Engine::advance_all() {
   bool moved = false;
   bool some_ended = false;
-  // By index: an operation that ends may begin the next one of its stream.
-  for (std::size_t i = 0; i < active_.size(); ++i) {
-    const std::shared_ptr<Operation> operation = active_[i];
-    if (!operation->ended.load(std::memory_order_relaxed) && advance(*operation)) {
+  for (const std::shared_ptr<Operation>& operation : active_) {
+    if (!operation->ended.load(std::memory_order_relaxed) && advance(operation)) {
       moved = operation->moved_since_look = true;
     }
     some_ended |= operation->ended.load(std::memory_order_relaxed);
   }
+  begin_ready();
   if (some_ended) {
     std::erase_if(active_,
                   [](const auto& operation) { return operation->ended.load(std::memory_order_relaxed); });
@@ -195,13 +194,13 @@ bool Engine::advance_all() {
   return moved;
 }
 
-bool Engine::advance(Operation& operation) {
+bool Engine::advance(const std::shared_ptr<Operation>& operation) {
   try {
-    const bool moved = operation.execution->advance();
-    if (operation.execution->done()) end(operation, nullptr);
+    const bool moved = operation->execution->advance();
+    if (operation->execution->done()) end(*operation, nullptr);
     return moved;
   } catch (const transport::EnvelopeMismatch& mismatch) {
-    break_group(operation, disagreement(operation, mismatch, *endpoint_));
+    break_group(operation, disagreement(*operation, mismatch, *endpoint_));
   } catch (const Error&) {
     break_group(operation, std::current_exception());
   }
@@ -216,6 +215,16 @@ void Engine::enqueue(const std::shared_ptr<Operation>& operation) {
   operation->sequence = stream.next_sequence++;
   stream.queue.push_back(operation);
   if (stream.queue.size() == 1) begin(operation);
+  begin_ready();
+}
+
+// A loop, not a recursion: an operation may end as soon as it begins, and so may thousands behind it.
+void Engine::begin_ready() {
+  while (!ready_.empty()) {
+    const std::shared_ptr<Operation> next = std::move(ready_.back());
+    ready_.pop_back();
+    if (!next->ended) begin(next);
+  }
 }
 
 void Engine::begin(const std::shared_ptr<Operation>& operation) {
@@ -223,24 +232,24 @@ void Engine::begin(const std::shared_ptr<Operation>& operation) {
   if (!operation->point_to_point) {
     endpoint_->publish(group.collective_stream(operation->stream), operation->sequence, operation->notice);
   }
-  operation->binding.envelope.sequence = operation->sequence;
   operation->deadline = Deadline::after(operation->timeout);
-  active_.push_back(operation);
   try {
-    bind_scratch(*operation);
+    bind(*operation);
   } catch (const Error&) {
-    operation->execution.emplace(operation->binding);
-    return break_group(*operation, std::current_exception());
+    return break_group(operation, std::current_exception());
   }
-  operation->execution.emplace(operation->binding);
-  advance(*operation);
+  advance(operation);
+  if (!operation->ended.load(std::memory_order_relaxed)) active_.push_back(operation);
 }
 
-void Engine::bind_scratch(Operation& operation) {
+void Engine::bind(Operation& operation) {
   for (std::size_t bytes : operation.scratch_bytes) {
     operation.scratch.push_back(scratch_.take(bytes));
-    operation.binding.buffers.push_back(operation.scratch.back().data());
+    operation.buffers.push_back(operation.scratch.back().data());
   }
+  operation.binding.envelope.sequence = operation.sequence;
+  operation.binding.buffers = operation.buffers;
+  operation.execution.emplace(operation.binding, operation.memory);
 }
 
 void Engine::end(Operation& operation, std::exception_ptr error) {
@@ -259,34 +268,33 @@ void Engine::end(Operation& operation, std::exception_ptr error) {
   auto& queue = operation.group->streams[operation.stream].queue;
   if (queue.empty() || queue.front().get() != &operation) return;
   queue.pop_front();
-  if (!queue.empty()) begin(queue.front());
+  if (!queue.empty()) ready_.push_back(queue.front());
 }
 
-void Engine::break_group(Operation& operation, std::exception_ptr error) {
-  Group& group = *operation.group;
+void Engine::break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error) {
+  Group& group = *operation->group;
   const std::string why = message_of(error);
   group.failure = why;
   endpoint_->fail(group.first_stream, why);
-  std::vector<std::shared_ptr<Operation>> doomed;
+  std::vector<std::shared_ptr<Operation>> doomed = {operation};
   for (const auto& other : active_) {
-    if (other->group.get() == &group && !other->ended) doomed.push_back(other);
+    if (other->group == operation->group && other != operation) doomed.push_back(other);
   }
   for (Group::Stream& stream : group.streams) {
-    for (const auto& queued : stream.queue) {
-      if (!queued->execution && !queued->ended) doomed.push_back(queued);
-    }
+    // The first of a queue is running: it is among the active ones, or it is the operation itself.
+    for (std::size_t i = 1; i < stream.queue.size(); ++i) doomed.push_back(stream.queue[i]);
     stream.queue.clear();
   }
   for (const auto& other : doomed) {
+    if (other->ended) continue;
     if (other->execution) other->execution->abandon();
-    if (!other->ended) end(*other, other.get() == &operation ? error : broken(why));
+    end(*other, other == operation ? error : broken(why));
   }
 }
 
 void Engine::look_at_stalled() {
   last_look_ = Clock::now();
-  for (std::size_t i = 0; i < active_.size(); ++i) {
-    const std::shared_ptr<Operation> operation = active_[i];
+  for (const std::shared_ptr<Operation>& operation : active_) {
     if (operation->ended) continue;
     if (std::exchange(operation->moved_since_look, false)) {
       operation->deadline = Deadline::after(operation->timeout);
@@ -298,8 +306,7 @@ void Engine::look_at_stalled() {
       }
       continue;
     }
-    if (std::exception_ptr error = diagnose(*operation, *endpoint_))
-      break_group(*operation, std::move(error));
+    if (std::exception_ptr error = diagnose(*operation, *endpoint_)) break_group(operation, std::move(error));
   }
   std::erase_if(active_, [](const auto& operation) { return operation->ended.load(); });
 }

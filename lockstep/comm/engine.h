@@ -61,12 +61,13 @@ class Engine {
   void drive(Condition until);
   void run_tasks();
   bool advance_all();
-  bool advance(Operation& operation);
+  bool advance(const std::shared_ptr<Operation>& operation);
   void enqueue(const std::shared_ptr<Operation>& operation);
+  void begin_ready();
   void begin(const std::shared_ptr<Operation>& operation);
-  void bind_scratch(Operation& operation);
+  void bind(Operation& operation);
   void end(Operation& operation, std::exception_ptr error);
-  void break_group(Operation& operation, std::exception_ptr error);
+  void break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error);
   void look_at_stalled();
 
   void stop_driving();
@@ -75,7 +76,8 @@ class Engine {
   const std::unique_ptr<transport::Endpoint> endpoint_;
   ScratchPool scratch_;
   Idle idle_;
-  std::vector<std::shared_ptr<Operation>> active_;
+  std::vector<std::shared_ptr<Operation>> active_;  // begun and not ended
+  std::vector<std::shared_ptr<Operation>> ready_;   // first of their streams, not yet begun
   std::uint32_t turns_ = 0;
   Clock::time_point last_look_{};
 

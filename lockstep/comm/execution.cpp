@@ -29,10 +29,16 @@ bool is_plain_send(const Move& move) {
 
 }  // namespace
 
-Execution::Execution(Binding binding)
+Execution::Execution(Binding binding, std::pmr::memory_resource& memory)
     : binding_(std::move(binding)),
       element_bytes_(size_of(binding_.arithmetic.dtype)),
-      posted_to_(binding_.ports.size(), 0) {
+      moves_(&memory),
+      incoming_(&memory),
+      outgoing_(&memory),
+      peers_(&memory),
+      posted_to_(binding_.ports.size(), 0, &memory),
+      operands_(&memory),
+      destinations_(&memory) {
   for (std::size_t rank = 0; rank < binding_.ports.size(); ++rank)
     posted_to_[rank] = binding_.ports[rank].sent;
 }
@@ -57,6 +63,7 @@ void Execution::start_round() {
   outgoing_.clear();
   peers_.clear();
   spills_.clear();
+  moves_.reserve(round.size());
   started_ = true;
   // Receives first: a peer that finds our offer also finds where its answer may land.
   for (const Move& move : round) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,7 +28,7 @@ struct Port {
 struct Binding {
   std::shared_ptr<const schedule::Program> program;  // shared with the cache of programs
   std::span<Port> ports;                             // by rank of the program; must outlive the execution
-  std::vector<std::byte*> buffers;                   // one for each buffer of the program, scratch included
+  std::span<std::byte* const> buffers;               // one for each buffer of the program, scratch included
   transport::Envelope envelope;
   kernels::Combination arithmetic;  // divide_by: what finished values are divided by
 };
@@ -43,7 +44,8 @@ struct Waiting {
 // ports run one after the other.
 class Execution {
  public:
-  explicit Execution(Binding binding);
+  // What the ports and buffers of the binding refer to must outlive this. Small vectors live in `memory`.
+  Execution(Binding binding, std::pmr::memory_resource& memory);
 
   // Does what can be done now; true if anything moved. Throws what Channel throws.
   bool advance();
@@ -111,14 +113,13 @@ class Execution {
   std::size_t round_ = 0;
   bool started_ = false;
 
-  std::vector<MoveState> moves_;
-  std::vector<Incoming> incoming_;
-  std::vector<Outgoing> outgoing_;
-  std::vector<Peer> peers_;
-  std::vector<std::uint64_t>
-      posted_to_;  // by rank: messages of this round and before that exist, offered or not
-  std::vector<kernels::Operand> operands_;
-  std::vector<std::byte*> destinations_;
+  std::pmr::vector<MoveState> moves_;
+  std::pmr::vector<Incoming> incoming_;
+  std::pmr::vector<Outgoing> outgoing_;
+  std::pmr::vector<Peer> peers_;
+  std::pmr::vector<std::uint64_t> posted_to_;  // by rank: messages that exist, offered or not
+  std::pmr::vector<kernels::Operand> operands_;
+  std::pmr::vector<std::byte*> destinations_;
   std::vector<std::unique_ptr<std::byte[]>> spills_;
 };
 

@@ -35,7 +35,7 @@ Group::Group(transport::Endpoint& endpoint, std::vector<Rank> member_ranks, tran
       first_stream(stream),
       settings(std::move(group_settings)),
       rank(rank_among(members, endpoint.rank())),
-      planner(rank, std::move(topology), LinkModel{}) {
+      planner(rank, std::move(topology), settings.links) {
   if (first_stream + kEndpointStreamsPerGroup > transport::kMaxStreams) {
     throw UsageError(
         fmt::format("group '{}' would be number {} of this process: at most {} can be made; reuse groups "

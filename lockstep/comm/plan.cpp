@@ -55,7 +55,7 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
   spec.pieces = request.pieces;
   if (request.algorithm) {
     spec.algorithm = *request.algorithm;
-    spec = complete_spec(std::move(spec), request.dtype, topology_);
+    spec = complete_spec(std::move(spec), request.dtype, topology_, model_);
   } else {
     spec = candidates(spec, request.dtype, topology_, model_, request.exact).front().spec;
   }

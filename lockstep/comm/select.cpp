@@ -1,23 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/select.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "lockstep/comm/contract.h"
+#include "lockstep/schedule/collective/cost.h"
+
 namespace lockstep::comm {
+namespace {
 
 using schedule::Algorithm;
 using schedule::CollectiveSpec;
+using schedule::Op;
 
-CollectiveSpec complete_spec(CollectiveSpec spec, DType, const Topology& topology) {
-  spec.grid = {.rows = 1, .columns = topology.world(), .torus = false};
-  spec.ranks_per_host = {topology.world()};
+constexpr std::array kAlgorithms = {Algorithm::direct, Algorithm::one_shot, Algorithm::halving_doubling,
+                                    Algorithm::ring,   Algorithm::tree,     Algorithm::hierarchical,
+                                    Algorithm::mesh};
+
+constexpr double kBytesPerGigabyteMicrosecond = 1e3;
+
+// The most even grid of the world; a torus where that adds links.
+schedule::GridShape squarest_grid(int world) {
+  int rows = static_cast<int>(std::sqrt(static_cast<double>(world)));
+  while (world % rows != 0) --rows;
+  return {.rows = rows, .columns = world / rows, .torus = true};
+}
+
+// Segments trade the latency of more messages for the overlap of transfers along a chain of `depth` ranks:
+// (bytes / s + depth) * (latency + s / bandwidth) is least at s = sqrt(bytes * latency * bandwidth / depth).
+std::size_t segment_elements(std::size_t bytes, std::size_t element_bytes, int depth, const Link& link) {
+  const double best = std::sqrt(static_cast<double>(bytes) * link.latency_us * link.gigabytes_per_second *
+                                kBytesPerGigabyteMicrosecond / std::max(1, depth));
+  const double bounded = std::clamp(best, 16.0 * 1024, 1024.0 * 1024);
+  return static_cast<std::size_t>(bounded) / element_bytes;
+}
+
+// Messages that the busiest rank handles, sent and received alike.
+double messages_of(const CollectiveSpec& spec, int depth) {
+  const int peers = spec.world - 1;
+  switch (spec.algorithm) {
+    case Algorithm::direct:
+      return spec.op == Op::all_reduce ? 4.0 * peers : 2.0 * peers;
+    case Algorithm::one_shot:
+      return 2.0 * peers;
+    default:
+      return 2.0 * depth;
+  }
+}
+
+// How much of what a rank sends leaves its host, and how many ranks of a host do so at once.
+struct Crossing {
+  double fraction = 0;
+  double ranks = 0;
+};
+
+Crossing crossing_of(const CollectiveSpec& spec, const std::vector<int>& ranks_per_host) {
+  if (ranks_per_host.size() == 1) return {};
+  const double local = *std::max_element(ranks_per_host.begin(), ranks_per_host.end());
+  const double hosts = static_cast<double>(ranks_per_host.size());
+  switch (spec.algorithm) {
+    case Algorithm::ring:
+    case Algorithm::tree:
+    case Algorithm::mesh:
+      return {.fraction = 1, .ranks = 1};  // neighbours: one rank at each end of a host
+    case Algorithm::hierarchical:
+      // The share that crosses is what one exchange between hosts needs; it is spread over the local ranks.
+      return {.fraction = (hosts - 1) / hosts / local, .ranks = local};
+    default:
+      return {.fraction = (spec.world - local) / std::max(1.0, spec.world - 1.0), .ranks = local};
+  }
+}
+
+Candidate rate(CollectiveSpec spec, DType dtype, const Topology& topology, const LinkModel& model) {
+  const std::vector<int> hosts = topology.ranks_per_host();
+  const schedule::PredictedCost cost = schedule::predict_cost(spec);
+  const auto element_bytes = static_cast<double>(size_of(dtype));
+  const double sent = element_bytes * static_cast<double>(*std::max_element(cost.elements_sent.begin(),
+                                                                            cost.elements_sent.end()));
+  const double combined = element_bytes * static_cast<double>(cost.elements_combined) / spec.world;
+  const Crossing crossing = crossing_of(spec, hosts);
+  const Link& slowest = hosts.size() > 1 ? model.network : model.memory;
+
+  Candidate candidate;
+  candidate.latency_us = cost.depth * slowest.latency_us;
+  candidate.messages_us = messages_of(spec, cost.depth) * slowest.message_us;
+  candidate.memory_us =
+      sent * (1 - crossing.fraction) / (model.memory.gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+  candidate.network_us = sent * crossing.fraction * crossing.ranks /
+                         (model.network.gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+  candidate.add_us = combined / (model.add_gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+  candidate.spec = std::move(spec);
+  return candidate;
+}
+
+}  // namespace
+
+std::vector<int> Topology::ranks_per_host() const {
+  std::vector<int> counts;
+  std::vector<int> seen;
+  for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
+    if (rank > 0 && host_of[rank] == host_of[rank - 1]) {
+      ++counts.back();
+      continue;
+    }
+    if (std::find(seen.begin(), seen.end(), host_of[rank]) != seen.end())
+      return std::vector<int>(host_of.size(), 1);
+    seen.push_back(host_of[rank]);
+    counts.push_back(1);
+  }
+  return counts;
+}
+
+CollectiveSpec complete_spec(CollectiveSpec spec, DType dtype, const Topology& topology,
+                             const LinkModel& model) {
+  const std::vector<int> hosts = topology.ranks_per_host();
+  const Link& slowest = hosts.size() > 1 ? model.network : model.memory;
+  switch (spec.algorithm) {
+    case Algorithm::tree:
+      spec.segment_elements = segment_elements(spec.count * size_of(dtype), size_of(dtype),
+                                               std::bit_width(static_cast<unsigned>(spec.world)), slowest);
+      break;
+    case Algorithm::mesh:
+      spec.grid = squarest_grid(spec.world);
+      spec.segment_elements = segment_elements(spec.count * size_of(dtype), size_of(dtype),
+                                               spec.grid.rows + spec.grid.columns, slowest);
+      break;
+    case Algorithm::hierarchical:
+      spec.ranks_per_host = hosts;
+      break;
+    default:
+      break;
+  }
   return spec;
 }
 
 std::vector<Candidate> candidates(const CollectiveSpec& wanted, DType dtype, const Topology& topology,
-                                  const LinkModel&, bool) {
-  CollectiveSpec spec = wanted;
-  const bool small = wanted.count * size_of(dtype) <= 16384 && wanted.pieces.empty();
-  spec.algorithm = small && supports(Algorithm::one_shot, spec.op) ? Algorithm::one_shot : Algorithm::direct;
-  return {{.spec = complete_spec(spec, dtype, topology), .predicted_us = 0}};
+                                  const LinkModel& model, bool exact) {
+  std::vector<Candidate> rated;
+  for (Algorithm algorithm : kAlgorithms) {
+    if (!schedule::supports(algorithm, wanted.op)) continue;
+    if (!wanted.pieces.empty() && algorithm != Algorithm::direct) continue;
+    if (exact && reduces(wanted.op) && !schedule::is_exact(algorithm)) continue;
+    CollectiveSpec spec = wanted;
+    spec.algorithm = algorithm;
+    rated.push_back(rate(complete_spec(std::move(spec), dtype, topology, model), dtype, topology, model));
+  }
+  // Stable: among equals the order of kAlgorithms decides, and it is the same on every rank.
+  std::stable_sort(rated.begin(), rated.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.total_us() < b.total_us(); });
+  return rated;
 }
 
 }  // namespace lockstep::comm

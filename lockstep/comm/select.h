@@ -1,49 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which algorithm a collective should use. A pure function of what all ranks know alike, so that all choose
+// Which algorithm a collective should use. Pure functions of what all ranks know alike, so that all choose
 // alike.
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "lockstep/base/dtype.h"
+#include "lockstep/comm/link_model.h"
 #include "lockstep/schedule/collective/collective.h"
 
 namespace lockstep::comm {
 
-// Time to move bytes over one kind of link.
-struct Link {
-  double latency_us = 1;
-  double gigabytes_per_second = 1;
-};
-
-// What the choice rests on: measured by `lockstep bench collectives --tune`.
-struct LinkModel {
-  Link memory{.latency_us = 0.3, .gigabytes_per_second = 10};  // loopback and shm
-  Link network{.latency_us = 15, .gigabytes_per_second = 2};   // tcp and mpi
-  double add_gigabytes_per_second = 12;                        // combining two operands
-};
-
 // How the ranks of a group are placed.
 struct Topology {
-  std::vector<int> host_of;  // by rank: any numbers, equal on one host
+  std::vector<int> host_of;  // by rank: equal numbers share a host
+
   int world() const { return static_cast<int>(host_of.size()); }
+  // The ranks of each host if they follow one another, as CollectiveSpec::ranks_per_host asks; otherwise one
+  // host per rank.
+  std::vector<int> ranks_per_host() const;
 };
 
-// An algorithm the selector considered, with the time it expects, and why it was or was not taken.
+// An algorithm that was considered, and what its time is expected to be made of.
 struct Candidate {
   schedule::CollectiveSpec spec;
-  double predicted_us = 0;
+  double latency_us = 0;   // messages that must follow one another
+  double messages_us = 0;  // handling every message of the busiest rank
+  double memory_us = 0;    // bytes between ranks of one host
+  double network_us = 0;   // bytes between hosts
+  double add_us = 0;       // arithmetic
+
+  double total_us() const { return latency_us + messages_us + memory_us + network_us + add_us; }
 };
 
-// All algorithms that can do the operation, fastest first. Never empty. With `exact`, only those with
-// canonical order.
+// All algorithms that can do the operation, fastest first. Never empty. With `exact`, a reduction is only
+// given algorithms with the canonical order of addition. The algorithm and what belongs to it in `wanted` is
+// ignored.
 std::vector<Candidate> candidates(const schedule::CollectiveSpec& wanted, DType dtype,
                                   const Topology& topology, const LinkModel& model, bool exact);
 
 // Fills what the algorithm of the spec needs beyond its name: grid, hosts, segments.
-schedule::CollectiveSpec complete_spec(schedule::CollectiveSpec spec, DType dtype, const Topology& topology);
+schedule::CollectiveSpec complete_spec(schedule::CollectiveSpec spec, DType dtype, const Topology& topology,
+                                       const LinkModel& model);
 
 }  // namespace lockstep::comm

@@ -20,7 +20,15 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::kernels::HWY_NAMESPACE {
 
 constexpr std::size_t kUnroll = 4;
+constexpr std::size_t kMaxUnrolledOperands = 2;  // with more, the unrolled loop runs out of registers
 constexpr std::size_t kMaxVectorBytes = 64;
+constexpr std::size_t kMinBytesToAlign = 16384;
+
+// The first or last few bytes of a sweep.
+struct Edge {
+  std::size_t offset;
+  std::size_t bytes;
+};
 
 // The perfect tree over kOperands operands; not rounded.
 template <typename Codec, typename Op, std::size_t kOperands>
@@ -45,36 +53,54 @@ HWY_INLINE void store_all(typename Codec::Value value, Outputs out, std::size_t 
   if (out.second != nullptr) Codec::store(value, out.second + offset);
 }
 
-// `value_at(sources, offset)` gives the value of one vector; `sources` are the operands, or padded copies of
-// their last few elements.
+// Fewer bytes than a vector holds, through padded copies.
+template <typename Codec, std::size_t kOperands, typename ValueAt>
+HWY_NOINLINE void sweep_edge(const std::byte* const* operands, Outputs out, Edge edge, ValueAt value_at) {
+  alignas(kMaxVectorBytes) std::array<std::array<std::byte, kMaxVectorBytes>, kOperands> padded{};
+  std::array<const std::byte*, kOperands> sources;
+  for (std::size_t i = 0; i < kOperands; ++i) {
+    std::memcpy(padded[i].data(), operands[i] + edge.offset, edge.bytes);
+    sources[i] = padded[i].data();
+  }
+  store_all<Codec>(value_at(sources.data(), 0), {.first = padded[0].data()}, 0);
+  std::memcpy(out.first + edge.offset, padded[0].data(), edge.bytes);
+  if (out.second != nullptr) std::memcpy(out.second + edge.offset, padded[0].data(), edge.bytes);
+}
+
+// How many bytes lie before the first output's next multiple of the vector size: 0 where going there does not
+// pay or the elements themselves are not aligned. In place, with the same offset in each buffer as chunks
+// have, whole vectors then cross no cache line, which takes a quarter off the time in the first-level cache.
+HWY_INLINE std::size_t bytes_to_alignment(const std::byte* out, std::size_t step, std::size_t bytes,
+                                          std::size_t element_bytes) {
+  const std::size_t head = (0 - reinterpret_cast<std::uintptr_t>(out)) % step;
+  return bytes >= kMinBytesToAlign && head % element_bytes == 0 ? head : 0;
+}
+
+// `value_at(sources, offset)` gives the value of one vector. Stores are ordinary: non-temporal ones gained
+// only where no output is an operand and the message exceeds all caches (up to 28 % at 16 MiB, nothing at
+// 4 MiB), and exchanges work in place, where they lose.
 template <typename Codec, std::size_t kOperands, typename ValueAt>
 HWY_INLINE void sweep(const std::byte* const* operands, Outputs out, std::size_t bytes, ValueAt value_at,
                       std::size_t element_bytes) {
   const std::size_t step = Codec::elements() * element_bytes;
-  std::size_t offset = 0;
-  for (; offset + kUnroll * step <= bytes; offset += kUnroll * step) {
-    const auto v0 = value_at(operands, offset);
-    const auto v1 = value_at(operands, offset + step);
-    const auto v2 = value_at(operands, offset + 2 * step);
-    const auto v3 = value_at(operands, offset + 3 * step);
-    store_all<Codec>(v0, out, offset);
-    store_all<Codec>(v1, out, offset + step);
-    store_all<Codec>(v2, out, offset + 2 * step);
-    store_all<Codec>(v3, out, offset + 3 * step);
+  std::size_t offset = bytes_to_alignment(out.first, step, bytes, element_bytes);
+  if (offset > 0) sweep_edge<Codec, kOperands>(operands, out, {.offset = 0, .bytes = offset}, value_at);
+  if constexpr (kOperands <= kMaxUnrolledOperands) {
+    for (; offset + kUnroll * step <= bytes; offset += kUnroll * step) {
+      const auto v0 = value_at(operands, offset);
+      const auto v1 = value_at(operands, offset + step);
+      const auto v2 = value_at(operands, offset + 2 * step);
+      const auto v3 = value_at(operands, offset + 3 * step);
+      store_all<Codec>(v0, out, offset);
+      store_all<Codec>(v1, out, offset + step);
+      store_all<Codec>(v2, out, offset + 2 * step);
+      store_all<Codec>(v3, out, offset + 3 * step);
+    }
   }
   for (; offset + step <= bytes; offset += step) store_all<Codec>(value_at(operands, offset), out, offset);
-  if (offset == bytes) return;
-
-  const std::size_t rest = bytes - offset;
-  alignas(kMaxVectorBytes) std::array<std::array<std::byte, kMaxVectorBytes>, kOperands> padded{};
-  std::array<const std::byte*, kOperands> sources;
-  for (std::size_t i = 0; i < kOperands; ++i) {
-    std::memcpy(padded[i].data(), operands[i] + offset, rest);
-    sources[i] = padded[i].data();
+  if (offset < bytes) {
+    sweep_edge<Codec, kOperands>(operands, out, {.offset = offset, .bytes = bytes - offset}, value_at);
   }
-  store_all<Codec>(value_at(sources.data(), 0), {.first = padded[0].data()}, 0);
-  std::memcpy(out.first + offset, padded[0].data(), rest);
-  if (out.second != nullptr) std::memcpy(out.second + offset, padded[0].data(), rest);
 }
 
 template <typename Codec, typename Op, std::size_t kElementBytes, std::size_t kOperands>

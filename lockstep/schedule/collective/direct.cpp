@@ -6,8 +6,8 @@
 
 #include "lockstep/schedule/collective/barrier.h"
 #include "lockstep/schedule/collective/canonical.h"
+#include "lockstep/schedule/collective/flat.h"
 #include "lockstep/schedule/collective/moves.h"
-#include "lockstep/schedule/collective/task.h"
 
 namespace lockstep::schedule {
 namespace {

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "lockstep/schedule/collective/barrier.h"
+#include "lockstep/schedule/collective/flat.h"
 #include "lockstep/schedule/collective/moves.h"
-#include "lockstep/schedule/collective/task.h"
 
 namespace lockstep::schedule {
 namespace {

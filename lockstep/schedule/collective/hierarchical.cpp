@@ -10,108 +10,76 @@
 //   all_gather       the same backwards.
 //   broadcast        between one rank per host, then inside; reduce the same backwards.
 //   barrier          inside, between seats 0, inside.
+#include "lockstep/schedule/collective/hierarchical.h"
+
+#include <algorithm>
 #include <utility>
 
-#include "lockstep/schedule/collective/compose.h"
 #include "lockstep/schedule/collective/hosts.h"
-#include "lockstep/schedule/collective/moves.h"
-#include "lockstep/schedule/collective/task.h"
 
 namespace lockstep::schedule {
 namespace {
 
+using View = std::vector<Range>;
+
+std::size_t size_of(const View& view) {
+  std::size_t size = 0;
+  for (const Range& range : view) size += range.size();
+  return size;
+}
+
 class Hierarchy {
  public:
-  Hierarchy(const CollectiveSpec& spec, Rank rank)
-      : spec_(spec),
-        hosts_(spec.ranks_per_host),
-        host_(hosts_.host_of(rank)),
-        seat_(rank - hosts_.first[host_]),
-        owners_(owners_per_host(spec)),
-        program_(empty_program({.op = spec.op,
-                                .rank = rank,
-                                .count = spec.count,
-                                .chunks = even_chunks(spec.count, spec.world)})) {}
+  explicit Hierarchy(const CollectiveSpec& spec)
+      : spec_(spec), hosts_(spec.ranks_per_host), owners_(owners_per_host(spec)) {}
 
-  Program all_reduce() && {
+  std::vector<Phase> all_reduce() const {
     std::vector<View> shares;
-    for (Range share : even_chunks(spec_.count, owners_)) shares.push_back({share});
-    scatter_inside(shares);
-    if (seat_ < owners_) {
-      add_outer(Op::all_reduce, {.chunks = even_chunks(size_of(shares[seat_]), hosts_.hosts())},
-                shares[seat_]);
+    Phase between;
+    for (Range share : even_chunks(spec_.count, owners_)) {
+      const Task task{.op = Op::all_reduce, .chunks = even_chunks(share.size(), hosts_.hosts())};
+      between.push_back(outer(task, {hosts_.ranks_in_seat(static_cast<int>(shares.size())), {share}}));
+      shares.push_back({share});
     }
-    gather_inside(shares);
-    return std::move(program_);
+    return {scatter_inside(shares), std::move(between), gather_inside(shares)};
   }
 
-  Program reduce_scatter() && {
-    const std::vector<View> shares = shares_of_chunks();
-    scatter_inside(shares);
-    if (seat_ < owners_) {
-      add_outer(Op::reduce_scatter, {.chunks = share_by_host()}, shares[seat_]);
-    }
-    Round hand_out;
-    for (int seat = owners_; seat < hosts_.size[host_]; ++seat) {
-      const Slice chunk = data(chunk_of(host_, seat));
-      if (seat % owners_ == seat_) add(hand_out, send(chunk, {hosts_.first[host_] + seat}));
-      if (seat == seat_) add(hand_out, receive(hosts_.first[host_] + seat % owners_, chunk));
-    }
-    add(program_, std::move(hand_out));
-    return std::move(program_);
+  std::vector<Phase> reduce_scatter() const {
+    std::vector<Phase> phases = {scatter_inside(shares_of_chunks()), between_owners(Op::reduce_scatter)};
+    for (int seat = owners_; seat < largest_host(); ++seat) phases.push_back(hand_chunk(seat, Op::broadcast));
+    return phases;
   }
 
-  Program all_gather() && {
-    const std::vector<View> shares = shares_of_chunks();
-    Round hand_in;
-    for (int seat = owners_; seat < hosts_.size[host_]; ++seat) {
-      const Slice chunk = data(chunk_of(host_, seat));
-      if (seat % owners_ == seat_) add(hand_in, receive(hosts_.first[host_] + seat, chunk));
-      if (seat == seat_) add(hand_in, send(chunk, {hosts_.first[host_] + seat % owners_}));
+  std::vector<Phase> all_gather() const {
+    std::vector<Phase> phases;
+    for (int seat = owners_; seat < largest_host(); ++seat)
+      phases.push_back(hand_chunk(seat, Op::all_gather));
+    phases.push_back(between_owners(Op::all_gather));
+    phases.push_back(gather_inside(shares_of_chunks()));
+    return phases;
+  }
+
+  std::vector<Phase> broadcast() const { return {between_speakers(), inside_with_speaker()}; }
+  std::vector<Phase> reduce() const { return {inside_with_speaker(), between_speakers()}; }
+
+  std::vector<Phase> barrier() const {
+    Phase inside;
+    for (int host = 0; host < hosts_.hosts(); ++host) {
+      const Task task{.op = Op::barrier, .chunks = even_chunks(0, hosts_.size[host])};
+      inside.push_back(inner(task, {hosts_.ranks_of(host), {}}));
     }
-    add(program_, std::move(hand_in));
-    if (seat_ < owners_) {
-      add_outer(Op::all_gather, {.chunks = share_by_host()}, shares[seat_]);
-    }
-    gather_inside(shares);
-    return std::move(program_);
-  }
-
-  Program broadcast() && {
-    add_between_speakers(Op::broadcast);
-    add_inside_to_speaker(Op::broadcast);
-    return std::move(program_);
-  }
-
-  Program reduce() && {
-    add_inside_to_speaker(Op::reduce);
-    add_between_speakers(Op::reduce);
-    return std::move(program_);
-  }
-
-  Program barrier() && {
-    const std::vector<Range> nothing_inside(hosts_.size[host_], Range{});
-    const std::vector<Range> nothing_outside(hosts_.hosts(), Range{});
-    add_inner(Op::barrier, {.chunks = nothing_inside}, {});
-    if (seat_ == 0) add_outer(Op::barrier, {.chunks = nothing_outside}, {});
-    add_inner(Op::barrier, {.chunks = nothing_inside}, {});
-    return std::move(program_);
+    const Task task{.op = Op::barrier, .chunks = even_chunks(0, hosts_.hosts())};
+    return {inside, {outer(task, {hosts_.ranks_in_seat(0), {}})}, inside};
   }
 
  private:
-  using View = std::vector<Range>;
-
-  static std::size_t size_of(const View& view) {
-    std::size_t size = 0;
-    for (const Range& range : view) size += range.size();
-    return size;
-  }
+  int largest_host() const { return *std::max_element(hosts_.size.begin(), hosts_.size.end()); }
 
   Range chunk_of(int host, int seat) const {
     return chunk_range(spec_.count, spec_.world, hosts_.first[host] + seat);
   }
 
-  // What owner `seat` looks after in one host: the chunks of every owners_-th seat from its own on.
+  // What an owner looks after in one host: the chunks of every owners_-th seat from its own on.
   View chunks_for(int owner, int host) const {
     View chunks;
     for (int seat = owner; seat < hosts_.size[host]; seat += owners_) {
@@ -120,112 +88,138 @@ class Hierarchy {
     }
     return chunks;
   }
-  std::vector<View> shares_of_chunks() const {
-    std::vector<View> shares(owners_);
-    for (int owner = 0; owner < owners_; ++owner) {
-      for (int host = 0; host < hosts_.hosts(); ++host) {
-        for (Range chunk : chunks_for(owner, host)) shares[owner].push_back(chunk);
-      }
+  View share_of(int owner) const {
+    View share;
+    for (int host = 0; host < hosts_.hosts(); ++host) {
+      const View chunks = chunks_for(owner, host);
+      share.insert(share.end(), chunks.begin(), chunks.end());
     }
+    return share;
+  }
+  std::vector<View> shares_of_chunks() const {
+    std::vector<View> shares;
+    for (int owner = 0; owner < owners_; ++owner) shares.push_back(share_of(owner));
     return shares;
   }
-  // This owner's share, in its own coordinates, as it is divided among hosts.
-  std::vector<Range> share_by_host() const {
-    std::vector<Range> parts;
-    std::size_t begin = 0;
-    for (int host = 0; host < hosts_.hosts(); ++host) {
-      const std::size_t end = begin + size_of(chunks_for(seat_, host));
-      parts.push_back({begin, end});
-      begin = end;
+
+  Phase between_owners(Op op) const {
+    Phase phase;
+    for (int owner = 0; owner < owners_; ++owner) {
+      Task task{.op = op};
+      std::size_t begin = 0;
+      for (int host = 0; host < hosts_.hosts(); ++host) {
+        const std::size_t end = begin + size_of(chunks_for(owner, host));
+        task.chunks.push_back({begin, end});
+        begin = end;
+      }
+      phase.push_back(outer(std::move(task), {hosts_.ranks_in_seat(owner), share_of(owner)}));
     }
-    return parts;
+    return phase;
   }
 
   // With one owner a rooted operation moves the same elements, better divided.
-  void scatter_inside(const std::vector<View>& shares) {
-    add_with_owners(owners_ == 1 ? Op::reduce : Op::reduce_scatter, shares);
+  Phase scatter_inside(const std::vector<View>& shares) const {
+    return with_owners(owners_ == 1 ? Op::reduce : Op::reduce_scatter, shares);
   }
-  void gather_inside(const std::vector<View>& shares) {
-    add_with_owners(owners_ == 1 ? Op::broadcast : Op::all_gather, shares);
+  Phase gather_inside(const std::vector<View>& shares) const {
+    return with_owners(owners_ == 1 ? Op::broadcast : Op::all_gather, shares);
   }
-  void add_with_owners(Op op, const std::vector<View>& shares) {
-    View all;
+  Phase with_owners(Op op, const std::vector<View>& shares) const {
+    View view;
+    for (const View& share : shares) view.insert(view.end(), share.begin(), share.end());
+    Phase phase;
+    for (int host = 0; host < hosts_.hosts(); ++host) {
+      Task task{.op = op, .finish = hosts_.hosts() == 1};
+      task.chunks = owners_ == 1 ? even_chunks(spec_.count, hosts_.size[host])
+                                 : chunks_of_shares(shares, hosts_.size[host]);
+      phase.push_back(inner(std::move(task), {hosts_.ranks_of(host), view}));
+    }
+    return phase;
+  }
+  // Shares are laid one after the other; seats that own none have an empty chunk.
+  static std::vector<Range> chunks_of_shares(const std::vector<View>& shares, int seats) {
     std::vector<Range> chunks;
     std::size_t begin = 0;
-    for (int seat = 0; seat < hosts_.size[host_]; ++seat) {
-      const View share = seat < owners_ ? shares[seat] : View{};
-      all.insert(all.end(), share.begin(), share.end());
-      chunks.push_back({begin, begin + size_of(share)});
-      begin += size_of(share);
+    for (int seat = 0; seat < seats; ++seat) {
+      const std::size_t size = seat < static_cast<int>(shares.size()) ? size_of(shares[seat]) : 0;
+      chunks.push_back({begin, begin + size});
+      begin += size;
     }
-    if (owners_ == 1) chunks = even_chunks(begin, hosts_.size[host_]);
-    add_inner(op, {.chunks = chunks, .finish = hosts_.hosts() == 1}, all);
+    return chunks;
   }
 
-  // Each host's part in a rooted operation is played by one rank: the root in its own host, else seat 0.
+  // Between a seat without a share and the owner that looks after its chunk, one message: the owner's for
+  // Op::broadcast, the seat's for Op::all_gather.
+  Phase hand_chunk(int seat, Op op) const {
+    Phase phase;
+    for (int host = 0; host < hosts_.hosts(); ++host) {
+      if (seat >= hosts_.size[host]) continue;
+      const Range chunk = chunk_of(host, seat);
+      const Rank first = hosts_.first[host];
+      Task task{.op = Op::broadcast, .count = chunk.size(), .chunks = even_chunks(chunk.size(), 2)};
+      task.root = op == Op::broadcast ? 0 : 1;
+      phase.push_back({flat_algorithm(Algorithm::one_shot),
+                       std::move(task),
+                       {{first + seat % owners_, first + seat}, {chunk}}});
+    }
+    return phase;
+  }
+
+  // In a rooted operation one rank speaks for each host: the root for its own, else seat 0.
   std::vector<Rank> speakers() const {
     std::vector<Rank> ranks = hosts_.first;
     ranks[hosts_.host_of(spec_.root)] = spec_.root;
     return ranks;
   }
-  void add_inside_to_speaker(Op op) {
-    const Rank root = speakers()[host_] - hosts_.first[host_];
-    add_inner(
-        op,
-        {.root = root, .chunks = even_chunks(spec_.count, hosts_.size[host_]), .finish = hosts_.hosts() == 1},
-        {{0, spec_.count}});
+  Phase inside_with_speaker() const {
+    Phase phase;
+    for (int host = 0; host < hosts_.hosts(); ++host) {
+      const Task task{.op = spec_.op,
+                      .root = speakers()[host] - hosts_.first[host],
+                      .chunks = even_chunks(spec_.count, hosts_.size[host]),
+                      .finish = hosts_.hosts() == 1};
+      phase.push_back(inner(task, {hosts_.ranks_of(host), {{0, spec_.count}}}));
+    }
+    return phase;
   }
-  void add_between_speakers(Op op) {
-    const std::vector<Rank> ranks = speakers();
-    if (ranks[host_] != program_.rank) return;
-    const Task task{.root = hosts_.host_of(spec_.root), .chunks = even_chunks(spec_.count, hosts_.hosts())};
-    add_part(spec_.outer, task_for(op, host_, task), {ranks, {{0, spec_.count}}});
-  }
-
-  void add_inner(Op op, const Task& task, const View& view) {
-    add_part(spec_.inner, task_for(op, seat_, task), {hosts_.ranks_of(host_), view});
-  }
-  void add_outer(Op op, const Task& task, const View& view) {
-    add_part(spec_.outer, task_for(op, host_, task), {hosts_.ranks_in_seat(seat_), view});
+  Phase between_speakers() const {
+    const Task task{.op = spec_.op,
+                    .root = hosts_.host_of(spec_.root),
+                    .chunks = even_chunks(spec_.count, hosts_.hosts())};
+    return {outer(task, {speakers(), {{0, spec_.count}}})};
   }
 
-  Task task_for(Op op, Rank rank, Task task) const {
-    task.op = op;
-    task.rank = rank;
+  Part inner(Task task, Place place) const { return part(spec_.inner, std::move(task), std::move(place)); }
+  Part outer(Task task, Place place) const { return part(spec_.outer, std::move(task), std::move(place)); }
+  Part part(Algorithm algorithm, Task task, Place place) const {
     task.count = task.chunks.back().end;
     task.segment_elements = spec_.segment_elements;
     task.grid = squarest_grid(task.world(), spec_.grid.torus);
-    return task;
-  }
-  void add_part(Algorithm algorithm, const Task& task, const Place& place) {
-    append(program_, generate_flat(algorithm, task), place);
+    return {flat_algorithm(algorithm), std::move(task), std::move(place)};
   }
 
   const CollectiveSpec& spec_;
   HostLayout hosts_;
-  int host_;
-  int seat_;
   int owners_;
-  Program program_;
 };
 
 }  // namespace
 
-Program generate_hierarchical(const CollectiveSpec& spec, Rank rank) {
-  Hierarchy hierarchy(spec, rank);
+std::vector<Phase> hierarchical_phases(const CollectiveSpec& spec) {
+  const Hierarchy hierarchy(spec);
   switch (spec.op) {
     case Op::all_reduce:
-      return std::move(hierarchy).all_reduce();
+      return hierarchy.all_reduce();
     case Op::reduce_scatter:
-      return std::move(hierarchy).reduce_scatter();
+      return hierarchy.reduce_scatter();
     case Op::all_gather:
-      return std::move(hierarchy).all_gather();
+      return hierarchy.all_gather();
     case Op::broadcast:
-      return std::move(hierarchy).broadcast();
+      return hierarchy.broadcast();
     case Op::reduce:
-      return std::move(hierarchy).reduce();
+      return hierarchy.reduce();
     default:
-      return std::move(hierarchy).barrier();
+      return hierarchy.barrier();
   }
 }
 

@@ -3,11 +3,14 @@
 // The lane tree: direct, when ranks bring unequal numbers of lane partials. A rank first adds what it owns of
 // each complete subtree, as far as it can without others, and sends that to the owner of the chunk; the owner
 // adds the subtrees of all ranks in lane order.
+#include "lockstep/schedule/collective/lane_tree.h"
+
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "lockstep/schedule/collective/canonical.h"
 #include "lockstep/schedule/collective/moves.h"
-#include "lockstep/schedule/collective/task.h"
 
 namespace lockstep::schedule {
 namespace {
@@ -113,6 +116,26 @@ Program generate_lane_tree(const CollectiveSpec& spec, Rank rank) {
                   .rounds = {}};
   add(program, LaneTree(spec, rank).round());
   return program;
+}
+
+PredictedCost lane_tree_cost(const CollectiveSpec& spec) {
+  const bool returns = spec.op == Op::all_reduce;
+  const std::size_t peers = spec.world - 1;
+  PredictedCost cost;
+  std::size_t pieces = 0;
+  bool contributes = false;  // does anyone have anything for the owner of another chunk?
+  bool has_result = false;   // does anyone make a result that others want?
+  for (Rank rank = 0; rank < spec.world; ++rank) {
+    const std::size_t own = chunk_range(spec.count, spec.world, rank).size();
+    const std::size_t subtrees = own_subtrees(spec.pieces[rank]).size();
+    cost.elements_sent.push_back(subtrees * (spec.count - own) + (returns ? peers * own : 0));
+    pieces += spec.pieces[rank].size();
+    contributes = contributes || subtrees * (spec.count - own) > 0;
+    has_result = has_result || (returns && peers * own > 0);
+  }
+  cost.elements_combined = (pieces - 1) * spec.count;
+  cost.depth = (contributes ? 1 : 0) + (has_result ? 1 : 0);
+  return cost;
 }
 
 }  // namespace lockstep::schedule

@@ -5,8 +5,8 @@
 // way to go first.
 #include <utility>
 
+#include "lockstep/schedule/collective/flat.h"
 #include "lockstep/schedule/collective/moves.h"
-#include "lockstep/schedule/collective/task.h"
 
 namespace lockstep::schedule {
 namespace {

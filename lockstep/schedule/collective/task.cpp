@@ -5,6 +5,17 @@
 
 namespace lockstep::schedule {
 
+Task task_of(const CollectiveSpec& spec, Rank rank) {
+  const bool rooted = spec.op == Op::broadcast || spec.op == Op::reduce;
+  return {.op = spec.op,
+          .rank = rank,
+          .root = rooted ? spec.root : 0,
+          .count = spec.count,
+          .chunks = even_chunks(spec.count, spec.world),
+          .segment_elements = spec.segment_elements,
+          .grid = spec.grid};
+}
+
 std::vector<Range> even_chunks(std::size_t count, int world) {
   std::vector<Range> chunks;
   for (int index = 0; index < world; ++index) chunks.push_back(chunk_range(count, world, index));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Private to schedule/collective: what the generator of one algorithm is asked for. A task is a
-// CollectiveSpec for one rank, made general enough that a composed algorithm (compose.h) can ask for a
-// part of its own work: chunks may have any size, and a reduction need not be the final one.
+// CollectiveSpec for one rank, made general enough that a composed algorithm (phases.h) can ask for a part of
+// its own work: chunks may have any size, and a reduction need not be the final one.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,16 @@ struct Task {
   std::size_t count = 0;
   // One per rank, adjacent and in order, covering [0, count); empty ones are allowed. For reduce_scatter and
   // all_gather chunk p is rank p's by contract, elsewhere chunks only divide the work.
-  std::vector<Range> chunks;
+  std::vector<Range> chunks = {};
   std::size_t segment_elements = 0;
   GridShape grid = {};
   bool finish = true;  // mark the reduction as final (Move::finish)
 
   int world() const { return static_cast<int>(chunks.size()); }
 };
+
+// The task of one rank in a collective that is not hierarchical.
+Task task_of(const CollectiveSpec& spec, Rank rank);
 
 // [0, count) cut evenly, one chunk for each of `world` ranks.
 std::vector<Range> even_chunks(std::size_t count, int world);
@@ -38,19 +41,5 @@ std::vector<Range> segments_of(Range range, std::size_t segment_elements);
 
 // A program without rounds, bound to one data buffer of task.count elements (none for a barrier).
 Program empty_program(const Task& task);
-
-// The program of task.rank by any algorithm but hierarchical; supports(algorithm, task.op) must hold.
-Program generate_flat(Algorithm algorithm, const Task& task);
-
-Program generate_ring(const Task& task);
-Program generate_line(const Task& task);  // like a ring without the link that closes it; see line.cpp
-Program generate_tree(const Task& task);
-Program generate_halving_doubling(const Task& task);
-Program generate_direct(const Task& task);
-Program generate_one_shot(const Task& task);
-Program generate_mesh(const Task& task);
-
-Program generate_hierarchical(const CollectiveSpec& spec, Rank rank);
-Program generate_lane_tree(const CollectiveSpec& spec, Rank rank);
 
 }  // namespace lockstep::schedule

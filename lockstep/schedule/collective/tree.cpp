@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "lockstep/schedule/collective/barrier.h"
+#include "lockstep/schedule/collective/flat.h"
 #include "lockstep/schedule/collective/moves.h"
 #include "lockstep/schedule/collective/spanning_tree.h"
-#include "lockstep/schedule/collective/task.h"
 
 namespace lockstep::schedule {
 namespace {

@@ -16,14 +16,14 @@ constexpr std::size_t kPumpBytes = 1024 * 1024;
 
 // Eager messages are given back in batches: fewer writes to the line that the sender polls, and the sender,
 // which has at least three quarters of each ring left, cannot be blocked by what is held back.
-constexpr std::uint64_t kHeldDescriptors = kDescriptors / 4;
+constexpr std::uint64_t kHeldParcels = kParcels / 4;
 constexpr std::uint64_t kHeldStaging = kStagingBytes / 4;
 
-// No descriptor has this number: whatever stands there is news.
+// No parcel has this number: whatever stands there is news.
 constexpr std::uint64_t kNeverSeen = ~std::uint64_t{0};
 
 [[noreturn]] void corrupt(const char* what, std::uint64_t found) {
-  throw DataError(fmt::format("a message descriptor of a peer is corrupt: {} is {}", what, found));
+  throw DataError(fmt::format("a message parcel of a peer is corrupt: {} is {}", what, found));
 }
 
 }  // namespace
@@ -64,14 +64,14 @@ bool Incoming::grant(const Receive& receive) {
 }
 
 Incoming::Arrival Incoming::read_next() const {
-  const Descriptor& descriptor = theirs_.descriptors[opened_ % kDescriptors];
+  const Parcel& parcel = theirs_.parcels[opened_ % kParcels];
   constexpr auto relaxed = std::memory_order_relaxed;
-  const std::uint64_t kind_and_segment = descriptor.kind_and_segment.load(relaxed);
-  return {.envelope = {descriptor.contract.load(relaxed), descriptor.sequence.load(relaxed)},
-          .message_bytes = descriptor.message_bytes.load(relaxed),
+  const std::uint64_t kind_and_segment = parcel.kind_and_segment.load(relaxed);
+  return {.envelope = {parcel.contract.load(relaxed), parcel.sequence.load(relaxed)},
+          .message_bytes = parcel.message_bytes.load(relaxed),
           .kind = static_cast<Kind>(kind_and_segment & 0xffffffffu),
-          .place = {static_cast<std::uint32_t>(kind_and_segment >> 32), descriptor.offset.load(relaxed)},
-          .bytes = descriptor.bytes.load(relaxed)};
+          .place = {static_cast<std::uint32_t>(kind_and_segment >> 32), parcel.offset.load(relaxed)},
+          .bytes = parcel.bytes.load(relaxed)};
 }
 
 void Incoming::check(const Arrival& arrival, const Receive& receive) const {
@@ -99,7 +99,7 @@ void Incoming::check(const Arrival& arrival, const Receive& receive) const {
   corrupt("the kind of a message", static_cast<std::uint32_t>(arrival.kind));
 }
 
-// True when the next descriptor had arrived for a posted receive; it is then open, or done if it had landed.
+// True when the next parcel had arrived for a posted receive; it is then open, or done if it had landed.
 bool Incoming::open_next() {
   if (receives_.empty() || next_number().load(std::memory_order_acquire) != opened_ + 1) return false;
   const Arrival arrival = read_next();
@@ -139,11 +139,10 @@ void Incoming::end_message() {
 }
 
 void Incoming::give_back(bool at_once) {
-  if (!at_once && opened_ - given_descriptors_ < kHeldDescriptors &&
-      staging_end_ - given_staging_ < kHeldStaging) {
+  if (!at_once && opened_ - given_parcels_ < kHeldParcels && staging_end_ - given_staging_ < kHeldStaging) {
     return;
   }
-  given_descriptors_ = opened_;
+  given_parcels_ = opened_;
   given_staging_ = staging_end_;
   // Release: our reads of what is given back come first.
   mine_.consumed.store(staging_end_, std::memory_order_release);

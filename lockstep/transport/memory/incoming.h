@@ -40,7 +40,7 @@ class Incoming {
     std::byte* into = nullptr;  // null: to be viewed
     bool granted = false;
   };
-  // A descriptor, read once.
+  // A parcel, read once.
   struct Arrival {
     Envelope envelope;
     std::size_t message_bytes = 0;
@@ -51,7 +51,7 @@ class Incoming {
 
   void post(const Receive& receive);
   bool grant(const Receive& receive);
-  const Word& next_number() const { return theirs_.descriptors[opened_ % kDescriptors].number; }
+  const Word& next_number() const { return theirs_.parcels[opened_ % kParcels].number; }
   Arrival read_next() const;
   void check(const Arrival& arrival, const Receive& receive) const;
   bool open_next();
@@ -70,14 +70,14 @@ class Incoming {
   std::uint64_t done_ = 0;
   std::size_t got_ = 0;  // bytes of the oldest receive that have been moved or consumed
 
-  std::uint64_t opened_ = 0;  // descriptors opened so far
+  std::uint64_t opened_ = 0;  // parcels opened so far
   ConstBytes piece_;          // what is left of the last one opened
   Kind piece_kind_ = Kind::staged;
   std::uint64_t staging_end_ = 0;  // position after the last staged piece opened
 
-  std::uint64_t given_descriptors_ = 0;  // what the sender has been told
+  std::uint64_t given_parcels_ = 0;  // what the sender has been told
   std::uint64_t given_staging_ = 0;
-  std::uint64_t seen_number_ = 0;  // in the next descriptor, at the last pump
+  std::uint64_t seen_number_ = 0;  // in the next parcel, at the last pump
   bool abandoned_ = false;
 };
 

@@ -30,14 +30,14 @@ bool Outgoing::refresh() {
   if (taken < taken_ || taken > posted_ || consumed < consumed_ || consumed > head_) return false;
   taken_ = taken;
   consumed_ = consumed;
-  while (!loans_.empty() && loans_.front().descriptor <= taken_) loans_.pop();
+  while (!loans_.empty() && loans_.front().parcel <= taken_) loans_.pop();
   return true;
 }
 
-bool Outgoing::descriptor_free() {
-  if (posted_ - taken_ < kDescriptors) return true;
+bool Outgoing::parcel_free() {
+  if (posted_ - taken_ < kParcels) return true;
   refresh();
-  return posted_ - taken_ < kDescriptors;
+  return posted_ - taken_ < kParcels;
 }
 
 std::optional<std::uint64_t> Outgoing::reserve_staging(std::size_t bytes) {
@@ -51,20 +51,20 @@ std::optional<std::uint64_t> Outgoing::reserve_staging(std::size_t bytes) {
 }
 
 void Outgoing::post(const Envelope& envelope, std::size_t message_bytes, const Piece& piece) {
-  Descriptor& descriptor = mine_.descriptors[posted_ % kDescriptors];
+  Parcel& parcel = mine_.parcels[posted_ % kParcels];
   constexpr auto relaxed = std::memory_order_relaxed;
-  descriptor.contract.store(envelope.contract, relaxed);
-  descriptor.sequence.store(envelope.sequence, relaxed);
-  descriptor.message_bytes.store(message_bytes, relaxed);
-  descriptor.kind_and_segment.store(
+  parcel.contract.store(envelope.contract, relaxed);
+  parcel.sequence.store(envelope.sequence, relaxed);
+  parcel.message_bytes.store(message_bytes, relaxed);
+  parcel.kind_and_segment.store(
       static_cast<std::uint32_t>(piece.kind) | static_cast<std::uint64_t>(piece.segment) << 32, relaxed);
-  descriptor.offset.store(piece.offset, relaxed);
-  descriptor.bytes.store(piece.bytes, relaxed);
-  descriptor.number.store(++posted_, std::memory_order_release);
+  parcel.offset.store(piece.offset, relaxed);
+  parcel.bytes.store(piece.bytes, relaxed);
+  parcel.number.store(++posted_, std::memory_order_release);
 }
 
 bool Outgoing::stage(const Envelope& envelope, ConstBytes payload, std::size_t from, std::size_t bytes) {
-  if (!descriptor_free()) return false;
+  if (!parcel_free()) return false;
   const std::optional<std::uint64_t> at = reserve_staging(bytes);
   if (!at) return false;
   std::memcpy(mine_.staging + *at % kStagingBytes, payload.data() + from, bytes);
@@ -94,13 +94,13 @@ void Outgoing::send(const Envelope& envelope, ConstBytes payload) {
 bool Outgoing::advance_front() {
   Message& message = queue_.front();
   if (message.lent) {
-    if (!descriptor_free()) return false;
+    if (!parcel_free()) return false;
     post(message.envelope, message.payload.size(),
          {.kind = Kind::lent,
           .segment = message.lent->segment,
           .offset = message.lent->offset,
           .bytes = message.payload.size()});
-    loans_.push({.number = message.number, .descriptor = posted_});
+    loans_.push({.number = message.number, .parcel = posted_});
     queue_.pop();
     return true;
   }
@@ -119,7 +119,7 @@ bool Outgoing::advance_all() {
 }
 
 bool Outgoing::can_land() const {
-  return queue_.empty() && posted_ - taken_ < kDescriptors &&
+  return queue_.empty() && posted_ - taken_ < kParcels &&
          theirs_.grants[offered_ % kGrants].number.load(std::memory_order_acquire) == offered_ + 1;
 }
 

@@ -43,10 +43,10 @@ class Outgoing {
     std::optional<Place> lent;  // where the peer can read it itself
     std::size_t staged = 0;     // bytes already passed on
   };
-  // A message that the peer reads in place: done when the peer has taken its descriptor.
+  // A message that the peer reads in place: done when the peer has taken its parcel.
   struct Loan {
     std::uint64_t number = 0;
-    std::uint64_t descriptor = 0;
+    std::uint64_t parcel = 0;
   };
   struct Piece {
     Kind kind;
@@ -55,7 +55,7 @@ class Outgoing {
     std::size_t bytes;
   };
 
-  bool descriptor_free();
+  bool parcel_free();
   std::optional<std::uint64_t> reserve_staging(std::size_t bytes);
   // Looks at the peer's words and ends loans; false, and nothing changed, when they cannot be true.
   bool refresh();
@@ -71,7 +71,7 @@ class Outgoing {
   AddressSpace& space_;
   Bell& bell_;
 
-  std::uint64_t posted_ = 0;  // descriptors
+  std::uint64_t posted_ = 0;  // parcels
   std::uint64_t head_ = 0;    // staging position
   std::uint64_t taken_ = 0;   // last seen of the peer's words
   std::uint64_t consumed_ = 0;

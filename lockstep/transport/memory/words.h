@@ -3,10 +3,10 @@
 // What two ranks share of one channel: plain words in memory that both map. Each word is written by one side
 // only, and words of different writers never share a cache line. For the direction from S to R:
 //
-//   SenderWords   (written by S)  a ring of descriptors, one per piece of a message, and the staging bytes
+//   SenderWords   (written by S)  a ring of parcels, one per piece of a message, and the staging bytes
 //   ReceiverWords (written by R)  how far R has got, and a ring of grants: memory that S may write into
 //
-// A descriptor and a grant carry their own number, so polling the one line where the next is due is enough.
+// A parcel and a grant carry their own number, so polling the one line where the next is due is enough.
 // Words are read once, into locals, and checked there: a peer's later changes cannot undo a check.
 #pragma once
 
@@ -20,7 +20,7 @@ using Word = std::atomic<std::uint64_t>;
 static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
 
 inline constexpr std::size_t kCacheLine = 64;
-inline constexpr std::uint64_t kDescriptors = 64;
+inline constexpr std::uint64_t kParcels = 64;
 inline constexpr std::uint64_t kGrants = 64;
 inline constexpr std::size_t kStagingBytes = 256 * 1024;
 
@@ -39,8 +39,8 @@ enum class Kind : std::uint32_t {
   landed = 3,  // already in the memory that the receiver granted; always the whole message
 };
 
-struct alignas(kCacheLine) Descriptor {
-  Word number;  // 1 + the count of descriptors before it, once the other words are valid
+struct alignas(kCacheLine) Parcel {
+  Word number;  // 1 + the count of parcels before it, once the other words are valid
   Word contract;
   Word sequence;
   Word message_bytes;
@@ -59,13 +59,13 @@ struct alignas(kCacheLine) Grant {
 };
 
 struct ReceiverWords {
-  alignas(kCacheLine) Word taken;  // descriptors that S may reuse
+  alignas(kCacheLine) Word taken;  // parcels that S may reuse
   Word consumed;                   // the position up to which S may reuse staging
   Grant grants[kGrants];
 };
 
 struct SenderWords {
-  Descriptor descriptors[kDescriptors];
+  Parcel parcels[kParcels];
   alignas(kCacheLine) std::byte staging[kStagingBytes];
 };
 
@@ -75,7 +75,7 @@ struct alignas(4096) ChannelBlock {
   ReceiverWords incoming;
   SenderWords outgoing;
 };
-static_assert(sizeof(Descriptor) == kCacheLine && sizeof(Grant) == kCacheLine);
+static_assert(sizeof(Parcel) == kCacheLine && sizeof(Grant) == kCacheLine);
 static_assert(kStagingBytes % kPieceBytes == 0 && kEagerBytes <= kPieceBytes &&
               4 * kPieceBytes <= kStagingBytes);
 

@@ -71,12 +71,8 @@ bool MpiChannel::pump() {
 }
 
 void MpiChannel::abandon() {
-  stop_receiving();
-  outgoing_.clear();
-}
-
-void MpiChannel::stop_receiving() {
   abandoned_ = true;
+  outgoing_.clear();
   expected_.clear();
   frames_to_post_ = 0;
 }

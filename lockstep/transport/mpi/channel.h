@@ -15,7 +15,7 @@ namespace lockstep::transport::mpi {
 // What all channels of an endpoint use.
 struct Station {
   Wire& wire;
-  FramePool frames;
+  FramePool frames = {};
   bool moved = false;  // since the endpoint last looked
 };
 
@@ -41,9 +41,7 @@ class MpiChannel final : public Channel {
   void abandon() override;
 
   bool abandoned() const { return abandoned_; }
-  // Receives nothing more, but goes on sending what was offered.
-  void stop_receiving();
-  // Has the peer taken everything that was offered?
+  // Has the peer taken everything that was offered and not abandoned?
   bool flushed() const { return outgoing_.empty() && departing_.empty(); }
   // The end of the channel: true when MPI uses none of its frames any more. To be repeated until then.
   bool close();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <new>
 #include <thread>
@@ -140,7 +141,7 @@ MpiEndpoint::~MpiEndpoint() {
   Machinery& all = *machinery_;
   const Deadline farewell = Deadline::after(all.broken() ? kFarewellAfterFailure : options_.farewell_timeout);
   for (auto& [key, channel] : all.channels) {
-    channel.stop_receiving();
+    channel.abandon();
   }
   bool orderly = repeat(farewell, [&] { return all.progress(), all.data_flushed(); });
   all.notices.say_goodbye();

@@ -73,7 +73,7 @@ class ShmEndpoint final : public MemoryEndpoint {
     for (Rank peer = 0; peer < options.world; ++peer) {
       if (peer == options.rank) continue;
       peers_[peer] =
-          std::make_unique<Peer>(std::move(connections[peer]), greeting, peer, arena_, options.deadline);
+          std::make_unique<ShmPeer>(std::move(connections[peer]), greeting, peer, arena_, options.deadline);
       add_peer(peer, peers_[peer]->control(), peers_[peer]->bell_fd());
       watch_.add(peers_[peer]->socket());
     }
@@ -83,7 +83,7 @@ class ShmEndpoint final : public MemoryEndpoint {
 
   Bytes allocate(std::size_t bytes) override {
     const Bytes memory = arena_.allocate(bytes);
-    for (const std::unique_ptr<Peer>& peer : peers_) {
+    for (const std::unique_ptr<ShmPeer>& peer : peers_) {
       if (peer != nullptr) peer->announce();
     }
     return memory;
@@ -114,16 +114,18 @@ class ShmEndpoint final : public MemoryEndpoint {
   }
 
   void look_at(Rank rank_of_peer) {
-    Peer& peer = *peers_[rank_of_peer];
+    ShmPeer& peer = *peers_[rank_of_peer];
     peer.read_socket();
     // The end of a socket stays readable; watching it further would end every sleep at once.
-    if (!peer.alive() && std::exchange(watched_[rank_of_peer], false)) watch_.remove(peer.socket());
+    if (peer.alive() || !watched_[rank_of_peer]) return;
+    watched_[rank_of_peer] = false;
+    watch_.remove(peer.socket());
   }
 
   std::unique_ptr<OwnMemory> own_;
   Arena arena_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null for ourselves
-  std::vector<bool> watched_;                 // by rank: its socket is in the watch
+  std::vector<std::unique_ptr<ShmPeer>> peers_;  // by rank; null for ourselves
+  std::vector<bool> watched_;                    // by rank: its socket is in the watch
   Watch watch_;
 };
 

@@ -25,14 +25,14 @@ constexpr std::size_t kAnnouncementBytes = 2 * sizeof(std::uint32_t) + sizeof(st
 
 }  // namespace
 
-Peer::Peer(std::unique_ptr<Connection> connection, const Greeting& mine, Rank peer, Arena& arena,
-           Deadline deadline)
+ShmPeer::ShmPeer(std::unique_ptr<Connection> connection, const Greeting& mine, Rank peer, Arena& arena,
+                 Deadline deadline)
     : connection_(std::move(connection)), rank_(peer), arena_(arena) {
   send_greeting(mine, deadline);
   take_greeting(mine, deadline);
 }
 
-void Peer::send_greeting(const Greeting& mine, Deadline deadline) {
+void ShmPeer::send_greeting(const Greeting& mine, Deadline deadline) {
   std::array<std::byte, kGreetingBytes> message;
   WireWriter writer(message);
   writer.put(kGreetingMagic);
@@ -51,7 +51,7 @@ void Peer::send_greeting(const Greeting& mine, Deadline deadline) {
     throw Timeout(fmt::format("joining over shm: rank {} does not listen", rank_));
 }
 
-void Peer::take_greeting(const Greeting& mine, Deadline deadline) {
+void ShmPeer::take_greeting(const Greeting& mine, Deadline deadline) {
   std::array<std::byte, kGreetingBytes> message;
   std::vector<Descriptor> descriptors;
   Passing outcome = Passing::would_block;
@@ -85,7 +85,7 @@ void Peer::take_greeting(const Greeting& mine, Deadline deadline) {
   bell_ = std::move(descriptors[1]);
 }
 
-void Peer::announce() {
+void ShmPeer::announce() {
   while (alive_ && announced_ < arena_.segments()) {
     std::array<std::byte, kAnnouncementBytes> message;
     WireWriter writer(message);
@@ -99,7 +99,7 @@ void Peer::announce() {
 }
 
 // False when there is none now.
-bool Peer::read_announcement() {
+bool ShmPeer::read_announcement() {
   if (!alive_) return false;
   std::array<std::byte, kAnnouncementBytes> message;
   std::vector<Descriptor> descriptors;
@@ -119,7 +119,7 @@ bool Peer::read_announcement() {
   return true;
 }
 
-void Peer::map_segment(int fd, std::size_t bytes) {
+void ShmPeer::map_segment(int fd, std::size_t bytes) {
   try {
     segments_.push_back(Mapping::of_file(fd, 0, bytes, Mapping::Access::write));
   } catch (const UsageError& error) {
@@ -127,7 +127,7 @@ void Peer::map_segment(int fd, std::size_t bytes) {
   }
 }
 
-void Peer::read_socket() {
+void ShmPeer::read_socket() {
   try {
     while (read_announcement()) {
     }
@@ -137,14 +137,14 @@ void Peer::read_socket() {
   }
 }
 
-std::optional<Place> Peer::expose(ConstBytes memory) {
+std::optional<Place> ShmPeer::expose(ConstBytes memory) {
   const std::optional<Place> place = arena_.locate(memory);
   if (!place) return std::nullopt;
   if (place->segment >= announced_) announce();
   return place->segment < announced_ ? place : std::nullopt;
 }
 
-std::byte* Peer::resolve(Place place, std::size_t bytes) {
+std::byte* ShmPeer::resolve(Place place, std::size_t bytes) {
   // A segment is announced before it is first named, so the announcement is in the socket already.
   while (place.segment >= segments_.size() && read_announcement()) {
   }

@@ -26,13 +26,13 @@ struct Greeting {
 };
 
 // A peer of the same host: its words, its registered memory, and the socket that tells when its process ends.
-class Peer final : public AddressSpace {
+class ShmPeer final : public AddressSpace {
  public:
   // Exchanges greetings over an authenticated Unix socket and maps what the peer shows. `arena` is ours and
   // must outlive the peer. DataError when the peer's layout is not ours, PeerLost or Timeout when it does not
   // answer.
-  Peer(std::unique_ptr<Connection> connection, const Greeting& mine, Rank peer, Arena& arena,
-       Deadline deadline);
+  ShmPeer(std::unique_ptr<Connection> connection, const Greeting& mine, Rank peer, Arena& arena,
+          Deadline deadline);
 
   const ControlBlock& control() const { return control_.as<const ControlBlock>(); }
   const ChannelBlock& block(StreamId stream) const { return (&row_.as<const ChannelBlock>())[stream]; }

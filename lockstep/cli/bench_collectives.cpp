@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/cli/bench.h"
+#include "lockstep/cli/bench_coordinator.h"
+#include "lockstep/cli/bench_crew.h"
+#include "lockstep/cli/bench_options.h"
+#include "lockstep/cli/bench_report.h"
+#include "lockstep/comm/select.h"
+
+namespace lockstep::cli {
+namespace {
+
+using schedule::Op;
+
+struct Crews {
+  std::unique_ptr<Crew> ours;
+  std::unique_ptr<Crew> mpi;  // null unless it is an opponent
+  std::string transport;
+};
+
+Crews start_crews(const BenchOptions& options) {
+  Crews crews;
+  crews.transport = options.transport == "auto" ? "loopback" : options.transport;
+  crews.ours = start_thread_crew(options.ranks);
+  return crews;
+}
+
+// The name of the algorithm that the communicator will take.
+std::string reported_algorithm(const Case& what, int ranks) {
+  if (what.algorithm != "auto") return what.algorithm;
+  schedule::CollectiveSpec wanted;
+  wanted.op = what.op;
+  wanted.world = ranks;
+  wanted.count =
+      what.bytes / size_of(what.dtype) / (what.op == Op::all_to_all ? static_cast<std::size_t>(ranks) : 1);
+  const comm::Topology topology{.host_of = std::vector<int>(static_cast<std::size_t>(ranks), 0)};
+  const bool exact = what.exactness != Exactness::inexact;
+  return std::string(
+      name_of(comm::candidates(wanted, what.dtype, topology, {}, exact).front().spec.algorithm));
+}
+
+Contestant opponent(const std::string& system, Case what, const Crews& crews) {
+  what.system = system;
+  what.algorithm = "auto";
+  what.registered = false;
+  if (system == "gloo")
+    return {.crew = crews.ours.get(), .what = what, .algorithm = "ring", .transport = "tcp"};
+  if (system == "mpi")
+    return {.crew = crews.mpi.get(), .what = what, .algorithm = "auto", .transport = "mpi"};
+  return {.crew = crews.ours.get(), .what = what, .algorithm = "copy", .transport = "memory"};
+}
+
+std::vector<Contestant> contestants_for(const BenchOptions& options, const Crews& crews, Op op,
+                                        std::size_t bytes) {
+  Case what;
+  what.op = op;
+  what.dtype = options.dtype;
+  what.bytes = bytes;
+  what.exactness = options.exactness;
+  std::vector<Contestant> contestants;
+  for (const std::string& algorithm : algorithms_for(options, op)) {
+    for (const bool registered : options.registered) {
+      what.algorithm = algorithm;
+      what.registered = registered;
+      contestants.push_back({.crew = crews.ours.get(),
+                             .what = what,
+                             .algorithm = reported_algorithm(what, options.ranks),
+                             .transport = crews.transport});
+    }
+  }
+  for (const std::string& system : options.against) contestants.push_back(opponent(system, what, crews));
+  return contestants;
+}
+
+bool ours_are_correct(const std::vector<Measurement>& measurements) {
+  return std::all_of(measurements.begin(), measurements.end(), [](const Measurement& measurement) {
+    return measurement.correct || measurement.contestant.what.system != "lockstep";
+  });
+}
+
+int run_collectives(const BenchOptions& options, std::ostream& out) {
+  const Crews crews = start_crews(options);
+  if (!options.json) print_table_head(out);
+  bool correct = true;
+  for (const Op op : options.ops) {
+    const std::vector<std::size_t> sizes = op == Op::barrier ? std::vector<std::size_t>{0} : options.bytes;
+    for (const std::size_t bytes : sizes) {
+      const auto measurements =
+          measure(contestants_for(options, crews, op, bytes), {.turns = options.turns, .turn_us = 75'000});
+      correct = correct && ours_are_correct(measurements);
+      if (!options.json) print_table_rows(measurements, out);
+      for (const Measurement& measurement : measurements) {
+        if (options.json) out << json_line(measurement) << std::endl;
+      }
+    }
+  }
+  if (!correct)
+    throw InternalError("a collective gave a wrong result: see 'correct' above; please report this");
+  return 0;
+}
+
+}  // namespace
+
+int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
+  if (arguments.empty() || arguments.front() != "collectives") {
+    throw UsageError("lockstep bench: name what to measure: lockstep bench collectives");
+  }
+  std::string help;
+  const auto options = parse_bench_options({arguments.begin() + 1, arguments.end()}, help);
+  if (!options) {
+    out << help;
+    return 0;
+  }
+  return run_collectives(*options, out);
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lines of text between the coordinator of a benchmark and its agents, over Unix sockets. A side that waits
+// sleeps: the cores belong to what is being measured.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lockstep/base/deadline.h"
+
+namespace lockstep::cli {
+
+// An open descriptor, closed when it goes.
+class OwnedFd {
+ public:
+  OwnedFd() = default;
+  explicit OwnedFd(int fd) : fd_(fd) {}
+  OwnedFd(OwnedFd&& other) noexcept;
+  OwnedFd& operator=(OwnedFd&& other) noexcept;
+  ~OwnedFd();
+
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+// One end of a conversation. Errors: PeerLost when the other end is gone, Timeout, DataError for a line over
+// kMaxBenchLine; all name the peer as it was given to the constructor.
+class LineSocket {
+ public:
+  LineSocket(OwnedFd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
+
+  // CommError when nobody listens there.
+  static LineSocket connect(const std::filesystem::path& address, std::string peer);
+
+  void send(std::string_view line, Deadline deadline);
+  std::string receive(Deadline deadline);
+
+  void rename_peer(std::string peer) { peer_ = std::move(peer); }
+  const std::string& peer() const { return peer_; }
+
+ private:
+  void wait_for(short events, Deadline deadline) const;
+
+  OwnedFd fd_;
+  std::string peer_;
+  std::string buffered_;  // received, not yet returned
+};
+
+// A new folder that only this user can enter; it goes with the object, and all that is in it.
+class PrivateFolder {
+ public:
+  PrivateFolder();
+  ~PrivateFolder();
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Where agents call in: a socket in a folder of its own.
+class LineListener {
+ public:
+  LineListener();
+
+  const std::filesystem::path& address() const { return address_; }
+
+  // The next caller; none when nobody has come by the deadline.
+  std::optional<LineSocket> accept(Deadline deadline);
+
+ private:
+  PrivateFolder folder_;
+  std::filesystem::path address_;
+  OwnedFd fd_;
+};
+
+}  // namespace lockstep::cli

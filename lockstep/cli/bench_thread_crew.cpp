@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "lockstep/base/log.h"
+#include "lockstep/cli/bench_agent.h"
+#include "lockstep/cli/bench_crew.h"
+#include "lockstep/cli/bench_system.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/transport/loopback/endpoint.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr std::chrono::seconds kStartLimit{30};
+
+class ThreadCrew : public Crew {
+ public:
+  explicit ThreadCrew(int ranks) : Crew(ranks, "lockstep") {
+    auto endpoints = transport::make_loopback(ranks);
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      threads_.emplace_back(
+          [this, endpoint = std::move(endpoints[static_cast<std::size_t>(rank)])]() mutable {
+            serve(comm::Communicator(std::move(endpoint)));
+          });
+    }
+    gather([] {}, Deadline::after(kStartLimit));
+  }
+  ~ThreadCrew() override { dismiss(); }
+
+ private:
+  void serve(comm::Communicator communicator) {
+    try {
+      serve_commands(LineSocket::connect(address(), "the coordinator"), communicator.rank(),
+                     systems_on(communicator, store_.path()));
+    } catch (const std::exception& error) {
+      log::error(error.what());
+    }
+  }
+
+  PrivateFolder store_;
+  std::vector<std::jthread> threads_;  // last: joined before what they use goes
+};
+
+}  // namespace
+
+std::unique_ptr<Crew> start_thread_crew(int ranks) {
+  return std::make_unique<ThreadCrew>(ranks);
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace lockstep::comm {
+
+// What it takes to move a message over one kind of link.
+struct Link {
+  double latency_us = 0;            // from the call that offers it until the peer can use it
+  double message_us = 0;            // work of the sender and the receiver beside the bytes
+  double gigabytes_per_second = 1;  // of one rank (memory) or of one host (network)
+
+  bool operator==(const Link&) const = default;
+};
+
+// What the choice of algorithms rests on. `lockstep bench collectives --tune` measures it; the defaults are
+// from the machine that docs/benchmarks/collectives.md names. All ranks of a group must use the same.
+struct LinkModel {
+  Link memory{.latency_us = 0.3, .message_us = 0.1, .gigabytes_per_second = 10};  // loopback and shm
+  Link network{.latency_us = 15, .message_us = 4, .gigabytes_per_second = 2};     // tcp and mpi
+  double add_gigabytes_per_second = 12;  // one operand added to another
+
+  bool operator==(const LinkModel&) const = default;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Proves every algorithm for every operation it supports, over all worlds and shapes up to a size.
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "lockstep/mesh/lanes.h"
+#include "lockstep/schedule/check/check.h"
+
+#include "tests/schedule/specs.h"
+
+namespace lockstep::schedule::testing {
+namespace {
+
+constexpr int kLargestFlatWorld = 40;
+constexpr int kLargestShape = 64;
+constexpr int kMostFailures = 20;  // of one test: the rest would say the same
+
+constexpr std::array kPartAlgorithms = {Algorithm::ring,   Algorithm::tree,     Algorithm::halving_doubling,
+                                        Algorithm::direct, Algorithm::one_shot, Algorithm::mesh};
+
+// Proves the programs of one spec after another; the test fails for each that is refused.
+class Proofs {
+ public:
+  void prove(const CollectiveSpec& spec) {
+    ++proved_;
+    if (failures_ >= kMostFailures) return;
+    const CheckResult result = check(spec, programs_of(spec));
+    if (!result.violation) return;
+    ++failures_;
+    ADD_FAILURE() << describe(spec) << "\n  " << result.violation->to_string();
+  }
+
+  ~Proofs() {
+    EXPECT_GT(proved_, 0);
+    ::testing::Test::RecordProperty("proved", proved_);
+  }
+
+ private:
+  int proved_ = 0;
+  int failures_ = 0;
+};
+
+void prove_with_roots(Proofs& proofs, CollectiveSpec spec) {
+  for (const Rank root : roots_for(spec.op, spec.world)) {
+    spec.root = root;
+    proofs.prove(spec);
+  }
+}
+
+class FlatProof : public ::testing::TestWithParam<Algorithm> {};
+
+TEST_P(FlatProof, HoldsForAllWorldsAndCounts) {
+  Proofs proofs;
+  for (const Op op : kAllOps) {
+    if (!supports(GetParam(), op)) continue;
+    for (int world = 1; world <= kLargestFlatWorld; ++world) {
+      for (const std::size_t count : counts_for(world)) {
+        prove_with_roots(proofs, flat_spec(op, GetParam(), world, count));
+      }
+    }
+  }
+}
+
+TEST_P(FlatProof, HoldsForSegments) {
+  Proofs proofs;
+  for (const Op op : kAllOps) {
+    if (!supports(GetParam(), op)) continue;
+    for (int world = 1; world <= 12; ++world) {
+      for (const std::size_t segment : {1, 3, 7, 100}) {
+        for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{50}}) {
+          CollectiveSpec spec = flat_spec(op, GetParam(), world, count);
+          spec.segment_elements = segment;
+          prove_with_roots(proofs, spec);
+        }
+      }
+    }
+  }
+}
+
+std::string name_of_parameter(const ::testing::TestParamInfo<Algorithm>& info) {
+  return std::string(name_of(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, FlatProof, ::testing::ValuesIn(kFlatAlgorithms), name_of_parameter);
+
+TEST(MeshProof, HoldsForAllGrids) {
+  Proofs proofs;
+  for (const GridShape& grid : grids_up_to(kLargestShape)) {
+    const int world = grid.rows * grid.columns;
+    for (const Op op : kAllOps) {
+      if (!supports(Algorithm::mesh, op)) continue;
+      for (const std::size_t count : counts_for(world)) {
+        CollectiveSpec spec = flat_spec(op, Algorithm::mesh, world, count);
+        spec.grid = grid;
+        prove_with_roots(proofs, spec);
+      }
+    }
+  }
+}
+
+TEST(MeshProof, HoldsForSegments) {
+  Proofs proofs;
+  for (const GridShape& grid : grids_up_to(12)) {
+    for (const Op op : kAllOps) {
+      if (!supports(Algorithm::mesh, op)) continue;
+      for (const std::size_t segment : {1, 3, 100}) {
+        CollectiveSpec spec = flat_spec(op, Algorithm::mesh, grid.rows * grid.columns, 50);
+        spec.grid = grid;
+        spec.segment_elements = segment;
+        prove_with_roots(proofs, spec);
+      }
+    }
+  }
+}
+
+CollectiveSpec hierarchical_spec(Op op, const std::vector<int>& hosts, Algorithm inner, Algorithm outer) {
+  CollectiveSpec spec =
+      flat_spec(op, Algorithm::hierarchical, std::accumulate(hosts.begin(), hosts.end(), 0), 0);
+  spec.ranks_per_host = hosts;
+  spec.inner = inner;
+  spec.outer = outer;
+  return spec;
+}
+
+class HierarchicalProof : public ::testing::TestWithParam<Algorithm> {
+ protected:
+  // Every operation with this algorithm inside hosts and each that can do it between them.
+  template <typename Visit>
+  void for_each_pair(const std::vector<int>& hosts, Visit visit) {
+    for (const Op op : kAllOps) {
+      if (!supports(Algorithm::hierarchical, op)) continue;
+      for (const Algorithm outer : kPartAlgorithms) {
+        if (supports(outer, op)) visit(hierarchical_spec(op, hosts, GetParam(), outer));
+      }
+    }
+  }
+};
+
+TEST_P(HierarchicalProof, HoldsForEveryHostShapeOfSmallWorlds) {
+  Proofs proofs;
+  for (int world = 1; world <= 6; ++world) {
+    for (const std::vector<int>& hosts : all_host_shapes(world)) {
+      for_each_pair(hosts, [&](CollectiveSpec spec) {
+        for (const std::size_t count : counts_for(world)) {
+          spec.count = count;
+          prove_with_roots(proofs, spec);
+        }
+      });
+    }
+  }
+}
+
+// Counts take turns: each shape and pair meets one of them.
+TEST_P(HierarchicalProof, HoldsForShapesOfLargeWorlds) {
+  Proofs proofs;
+  std::size_t turn = 0;
+  for (const std::vector<int>& hosts : host_shapes_up_to(kLargestShape)) {
+    for_each_pair(hosts, [&](CollectiveSpec spec) {
+      const std::vector<std::size_t> counts = counts_for(spec.world);
+      const std::vector<Rank> roots = roots_for(spec.op, spec.world);
+      spec.count = counts[turn % counts.size()];
+      spec.root = roots[turn % roots.size()];
+      ++turn;
+      proofs.prove(spec);
+    });
+  }
+}
+
+TEST_P(HierarchicalProof, HoldsForSegments) {
+  Proofs proofs;
+  for (const std::vector<int>& hosts : {std::vector{3, 3}, std::vector{2, 1, 4}, std::vector{1, 5}}) {
+    for_each_pair(hosts, [&](CollectiveSpec spec) {
+      spec.count = 50;
+      spec.segment_elements = 3;
+      prove_with_roots(proofs, spec);
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, HierarchicalProof, ::testing::ValuesIn(kPartAlgorithms), name_of_parameter);
+
+CollectiveSpec lane_spec(Op op, const LaneOwnership& ownership, std::size_t count) {
+  CollectiveSpec spec = flat_spec(op, Algorithm::direct, ownership.world(), count);
+  for (Rank rank = 0; rank < ownership.world(); ++rank) {
+    spec.pieces.push_back(complete_subtrees(ownership.first_lane[static_cast<std::size_t>(rank)],
+                                            ownership.first_lane[static_cast<std::size_t>(rank) + 1]));
+  }
+  return spec;
+}
+
+void prove_lanes(Proofs& proofs, const LaneOwnership& ownership) {
+  for (const Op op : {Op::all_reduce, Op::reduce_scatter}) {
+    for (const std::size_t count : counts_for(ownership.world())) {
+      proofs.prove(lane_spec(op, ownership, count));
+    }
+  }
+}
+
+TEST(LaneProof, HoldsForEvenOwnership) {
+  Proofs proofs;
+  for (int lanes = 1; lanes <= 64; lanes *= 2) {
+    for (int world = 1; world <= kLargestFlatWorld; ++world)
+      prove_lanes(proofs, even_ownership(lanes, world));
+  }
+}
+
+TEST(LaneProof, HoldsForEveryOwnershipOfAFewLanes) {
+  Proofs proofs;
+  for (const int lanes : {1, 2, 4, 8}) {
+    for (int a = 0; a <= lanes; ++a) {
+      for (int b = a; b <= lanes; ++b) {
+        prove_lanes(proofs, {.first_lane = {0, a, b, lanes}});
+        for (int c = b; c <= lanes; ++c) prove_lanes(proofs, {.first_lane = {0, a, b, c, lanes}});
+      }
+    }
+  }
+}
+
+TEST(LaneProof, HoldsForRandomOwnership) {
+  Proofs proofs;
+  std::mt19937 random(7);
+  for (int turn = 0; turn < 400; ++turn) {
+    const int lanes = 1 << (random() % 7);
+    std::vector<double> weights(1 + random() % 24);
+    for (double& weight : weights) weight = random() % 3 == 0 ? 0.0 : static_cast<double>(random() % 100);
+    weights[random() % weights.size()] = 1.0;
+    prove_lanes(proofs, weighted_ownership(lanes, weights));
+  }
+}
+
+// A rank may bring its lanes as smaller pieces than it must.
+TEST(LaneProof, HoldsForPiecesThatCouldBeOne) {
+  Proofs proofs;
+  for (const int lanes : {2, 4, 8, 16}) {
+    for (int world = 1; world <= 9; ++world) {
+      const LaneOwnership ownership = even_ownership(lanes, world);
+      for (const Op op : {Op::all_reduce, Op::reduce_scatter}) {
+        CollectiveSpec spec = lane_spec(op, ownership, 23);
+        for (Rank rank = 0; rank < world; ++rank) {
+          std::vector<Subtree>& pieces = spec.pieces[static_cast<std::size_t>(rank)];
+          pieces.clear();
+          for (int lane = 0; lane < ownership.count_of(rank); ++lane) {
+            pieces.push_back({ownership.first_lane[static_cast<std::size_t>(rank)] + lane, 1});
+          }
+        }
+        proofs.prove(spec);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::schedule::testing

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/transport/shm/endpoint.h"
+
+#include "tests/transport/conformance.h"
+#include "tests/transport/shm_world.h"
+
+namespace lockstep::transport {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+INSTANTIATE_TEST_SUITE_P(Shm, Conformance,
+                         testing::Values(TransportUnderTest{
+                             .name = "threads", .make_world = make_shm_world, .lands = true}),
+                         transport_name);
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator entries("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+}
+
+std::vector<std::string> shared_memory_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) names.push_back(entry.path());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Shm, NamesItsKind) {
+  const auto world = make_shm_world(2);
+  EXPECT_EQ(world[0]->kind(1), "shm");
+  EXPECT_TRUE(world[0]->alive(0));
+  EXPECT_TRUE(world[0]->alive(1));
+}
+
+TEST(Shm, AWorldOfOneNeedsNobody) {
+  const auto world = make_shm_world(1);
+  EXPECT_EQ(world[0]->world(), 1);
+  EXPECT_EQ(world[0]->allocate(100).size(), 100u);
+}
+
+TEST(Shm, LeavesNoDescriptorAndNoName) {
+  const std::vector<std::string> names = shared_memory_names();
+  const std::size_t before = open_descriptors();
+  {
+    const auto world = make_shm_world(4);
+    for (const auto& endpoint : world) endpoint->allocate(10'000'000);
+    EXPECT_EQ(shared_memory_names(), names);
+    EXPECT_GT(open_descriptors(), before);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(shared_memory_names(), names);
+}
+
+TEST(Shm, UntouchedStreamsTakeNoMemory) {
+  const auto world = make_shm_world(2);
+  const auto resident_pages = [] {
+    std::ifstream file("/proc/self/statm");
+    std::size_t size = 0;
+    std::size_t resident = 0;
+    std::size_t shared = 0;
+    file >> size >> resident >> shared;
+    return shared;
+  };
+  const std::size_t before = resident_pages();
+  world[0]->channel(1, 200).pump();
+  EXPECT_LT(resident_pages() - before, 16u);
+}
+
+TEST(Shm, SaysHowMuchMemoryIsMissing) {
+  const auto world = make_shm_world(1);
+  constexpr std::size_t kTooMuch = std::size_t{1} << 46;
+  const std::string error = error_of([&] { world[0]->allocate(kTooMuch); });
+  EXPECT_THAT(error, HasSubstr(std::to_string(kTooMuch)));
+  EXPECT_THAT(error, HasSubstr("bytes of memory available"));
+  EXPECT_THROW(world[0]->allocate(~std::size_t{0}), UsageError);
+  EXPECT_EQ(world[0]->allocate(1000).size(), 1000u) << "the endpoint stays usable";
+}
+
+TEST(Shm, NamesTheRankThatDoesNotCome) {
+  const std::string error = error_of(
+      [] { connect_shm({.rank = 0, .world = 2, .run = unique_run(), .deadline = Deadline::after(50ms)}); });
+  EXPECT_THAT(error, HasSubstr("rank 1 did not come"));
+}
+
+TEST(Shm, RefusesTheSameRankTwice) {
+  const std::string run = unique_run();
+  std::vector<std::string> errors(2);
+  {
+    std::vector<std::jthread> twins;
+    for (std::string& error : errors) {
+      twins.emplace_back([&] {
+        error = error_of(
+            [&] { connect_shm({.rank = 1, .world = 2, .run = run, .deadline = Deadline::after(2s)}); });
+      });
+    }
+  }
+  EXPECT_THAT(errors, testing::UnorderedElementsAre(HasSubstr("in use"), HasSubstr("could not connect")));
+}
+
+TEST(Shm, RefusesARankWithAnotherSecret) {
+  const std::string run = unique_run();
+  const std::jthread other([&] {
+    EXPECT_THROW(connect_shm({.rank = 0,
+                              .world = 2,
+                              .run = run,
+                              .secret = Secret::from_value("one secret of sixteen bytes"),
+                              .deadline = Deadline::after(500ms)}),
+                 Timeout);
+  });
+  EXPECT_THROW(connect_shm({.rank = 1,
+                            .world = 2,
+                            .run = run,
+                            .secret = Secret::from_value("another secret of the same kind"),
+                            .deadline = Deadline::after(500ms)}),
+               CommError);
+}
+
+TEST(Shm, RefusesARankOfAnotherWorldSize) {
+  const std::string run = unique_run();
+  const std::jthread other([&] {
+    EXPECT_THROW(connect_shm({.rank = 0, .world = 2, .run = run, .deadline = Deadline::after(2s)}), Error);
+  });
+  EXPECT_THAT(
+      error_of([&] { connect_shm({.rank = 1, .world = 3, .run = run, .deadline = Deadline::after(300ms)}); }),
+      HasSubstr("rank 2 did not come"));
+}
+
+TEST(Shm, RefusesARankThatDoesNotExist) {
+  EXPECT_THROW(connect_shm({.rank = 2, .world = 2, .run = unique_run()}), UsageError);
+  EXPECT_THROW(connect_shm({.rank = -1, .world = 2, .run = unique_run()}), UsageError);
+}
+
+}  // namespace
+}  // namespace lockstep::transport
