@@ -227,6 +227,13 @@ std::vector<std::string_view> setting_names() {
   return names;
 }
 
+std::string setting_help(std::string_view name) {
+  for (const Field& field : kFields) {
+    if (field.setting == name) return fmt::format("{} ({})", field.meaning, field.ours);
+  }
+  return "";
+}
+
 Placement resolve_placement(const PlacementInputs& inputs) {
   return Resolver(inputs).run();
 }

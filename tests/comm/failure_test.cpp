@@ -212,7 +212,7 @@ TEST_P(Failures, SizesOfAMessageMustAgree) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Failures, testing::Values("loopback"),
+INSTANTIATE_TEST_SUITE_P(Transports, Failures, testing::Values("loopback", "shm", "tcp"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace
