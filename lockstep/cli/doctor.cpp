@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iostream>
 #include <memory>
+#include <optional>
 
 #include <CLI/App.hpp>
-#include <fmt/core.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/commands.h"
@@ -47,8 +48,9 @@ int doctor(const DoctorFlags& flags) {
   if (flags.meet) peers = meet(flags.placement.resolve());
   const Examination examination = examine(flags.placement);
   const Diagnosis diagnosis = diagnose(examination);
-  fmt::print("{}", flags.json ? report_json(examination, diagnosis, peers)
-                              : report_text(examination, diagnosis, peers));
+  std::cout << (flags.json ? report_json(examination, diagnosis, peers)
+                           : report_text(examination, diagnosis, peers))
+            << std::flush;
   return diagnosis.problems.empty() ? kDone : kBadUsage;
 }
 
