@@ -14,8 +14,9 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   // It reads its own flags, --help among them.
   command->prefix_command();
   command->set_help_flag("");
-  command->callback(
-      [&invocation] { invocation.action = [&invocation] { return run_bench(invocation.trailing, std::cout); }; });
+  command->callback([&invocation] {
+    invocation.action = [&invocation] { return run_bench(invocation.trailing, std::cout); };
+  });
 }
 
 }  // namespace lockstep::cli
