@@ -57,12 +57,11 @@ class Meeting {
  public:
   Meeting(Rank rank, int world, const Pipe& ports) {
     if (rank == 0) {
-      server_.emplace(rendezvous::ServerOptions{.listen = {.host = "127.0.0.1", .port = 0, .unix_name = {}},
-                                                .world = world,
-                                                .run = "processes",
-                                                .generation = 0,
-                                                .secret = {},
-                                                .tls = nullptr});
+      rendezvous::ServerOptions options;
+      options.listen.host = "127.0.0.1";
+      options.world = world;
+      options.run = "processes";
+      server_.emplace(std::move(options));
       port_ = server_->address().port;
       thread_ =
           std::jthread([this](const std::stop_token& stop) { server_->serve(Deadline::after(60s), stop); });
