@@ -22,6 +22,7 @@ struct BenchOptions {
   std::vector<bool> registered;  // each one is measured
   Exactness exactness = Exactness::automatic;
   int turns = 7;
+  double turn_ms = 75;
   std::vector<std::string> against;  // gloo, mpi, memcpy
   bool json = false;
   bool tune = false;

@@ -39,12 +39,4 @@ int owners_per_host(const CollectiveSpec& spec) {
   return *std::min_element(spec.ranks_per_host.begin(), spec.ranks_per_host.end());
 }
 
-GridShape squarest_grid(int world, bool torus) {
-  int rows = 1;
-  for (int divisor = 1; divisor * divisor <= world; ++divisor) {
-    if (world % divisor == 0) rows = divisor;
-  }
-  return {.rows = rows, .columns = world / rows, .torus = torus};
-}
-
 }  // namespace lockstep::schedule
