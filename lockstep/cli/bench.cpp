@@ -8,6 +8,17 @@
 #include "lockstep/cli/commands.h"
 
 namespace lockstep::cli {
+namespace {
+
+// Until there is a second benchmark, help about the command is help about the first.
+int bench(std::vector<std::string> arguments) {
+  if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
+    arguments.insert(arguments.begin(), "collectives");
+  }
+  return run_bench(arguments, std::cout);
+}
+
+}  // namespace
 
 void add_bench(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("bench", "Measure collectives, also against other libraries");
@@ -15,7 +26,7 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   command->prefix_command();
   command->set_help_flag("");
   command->callback(
-      [&invocation] { invocation.action = [&invocation] { return run_bench(invocation.trailing, std::cout); }; });
+      [&invocation] { invocation.action = [&invocation] { return bench(invocation.trailing); }; });
 }
 
 }  // namespace lockstep::cli
