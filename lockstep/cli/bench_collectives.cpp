@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,9 +8,10 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench.h"
 #include "lockstep/cli/bench_coordinator.h"
-#include "lockstep/cli/bench_crew.h"
+#include "lockstep/cli/bench_crews.h"
 #include "lockstep/cli/bench_options.h"
 #include "lockstep/cli/bench_report.h"
+#include "lockstep/cli/bench_tune.h"
 #include "lockstep/comm/select.h"
 
 namespace lockstep::cli {
@@ -31,28 +31,18 @@ Crews start_crews(const BenchOptions& options) {
   };
   Crews crews;
   if (meets("mpi")) crews.mpi = start_mpi_crew(options.ranks);
-  // Ranks of one host choose shared memory by themselves.
-  crews.transport = options.transport == "auto" ? "shm" : options.transport;
-  crews.ours = crews.transport == "loopback"
-                   ? start_thread_crew(options.ranks)
-                   : start_process_crew(options.ranks, comm::parse_carrier(crews.transport));
+  crews.transport = resolved_transport(options.transport);
+  crews.ours = start_crew(options.ranks, crews.transport);
   return crews;
 }
 
 // The name of the algorithm that the communicator will take.
 std::string reported_algorithm(const Case& what, int ranks, const std::string& transport) {
   if (what.algorithm != "auto") return what.algorithm;
-  schedule::CollectiveSpec wanted;
-  wanted.op = what.op;
-  wanted.world = ranks;
-  wanted.count =
-      what.bytes / size_of(what.dtype) / (what.op == Op::all_to_all ? static_cast<std::size_t>(ranks) : 1);
-  comm::Topology topology{.host_of = std::vector<int>(static_cast<std::size_t>(ranks), 0)};
-  // Over tcp nobody is nearer than anybody else: connect() counts every rank as a host.
-  if (transport == "tcp") std::iota(topology.host_of.begin(), topology.host_of.end(), 0);
   const bool exact = what.exactness != Exactness::inexact;
-  return std::string(
-      name_of(comm::candidates(wanted, what.dtype, topology, {}, exact).front().spec.algorithm));
+  const auto choices =
+      comm::candidates(spec_of(what, ranks), what.dtype, topology_of(ranks, transport), {}, exact);
+  return std::string(name_of(choices.front().spec.algorithm));
 }
 
 Contestant opponent(const std::string& system, Case what, const Crews& crews) {
@@ -99,8 +89,7 @@ int run_collectives(const BenchOptions& options, std::ostream& out) {
   if (!options.json) print_table_head(out);
   bool correct = true;
   for (const Op op : options.ops) {
-    const std::vector<std::size_t> sizes = op == Op::barrier ? std::vector<std::size_t>{0} : options.bytes;
-    for (const std::size_t bytes : sizes) {
+    for (const std::size_t bytes : sizes_for(options, op)) {
       const auto measurements = measure(contestants_for(options, crews, op, bytes),
                                         {.turns = options.turns, .turn_us = options.turn_ms * 1e3});
       correct = correct && ours_are_correct(measurements);
@@ -129,6 +118,10 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
   const auto options = parse_bench_options({arguments.begin() + 1, arguments.end()}, help);
   if (!options) {
     out << help;
+    return 0;
+  }
+  if (options->tune) {
+    run_tune(*options, out);
     return 0;
   }
   return run_collectives(*options, out);

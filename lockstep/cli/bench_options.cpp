@@ -191,4 +191,8 @@ std::vector<std::string> algorithms_for(const BenchOptions& options, Op op) {
   return names;
 }
 
+std::vector<std::size_t> sizes_for(const BenchOptions& options, Op op) {
+  return op == Op::barrier ? std::vector<std::size_t>{0} : options.bytes;
+}
+
 }  // namespace lockstep::cli

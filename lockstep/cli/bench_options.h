@@ -36,4 +36,7 @@ std::optional<BenchOptions> parse_bench_options(const std::vector<std::string>& 
 // asked for).
 std::vector<std::string> algorithms_for(const BenchOptions& options, schedule::Op op);
 
+// The sizes to measure for an operation: a barrier has none but 0.
+std::vector<std::size_t> sizes_for(const BenchOptions& options, schedule::Op op);
+
 }  // namespace lockstep::cli

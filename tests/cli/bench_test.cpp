@@ -102,6 +102,23 @@ TEST(BenchCollectives, TableComparesWithTheOpponents) {
   EXPECT_NE(table.find("4 KiB"), std::string::npos) << table;
 }
 
+TEST(BenchCollectives, TunePrintsTheModelAndItsChoices) {
+  const auto lines = lines_of({"--tune", "--bytes", "4K,64K"});
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_GT(lines[0]["memory"]["gigabytes_per_second"], 0.0);
+  EXPECT_GT(lines[0]["memory"]["message_us"], 0.0);
+  EXPECT_GT(lines[0]["add_gigabytes_per_second"], 0.0);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    ASSERT_GE(lines[i]["candidates"].size(), 1U);
+    EXPECT_EQ(lines[i]["algorithm"], lines[i]["candidates"][0]["algorithm"]);
+    for (const Json& candidate : lines[i]["candidates"]) {
+      EXPECT_GT(candidate["predicted_us"], 0.0);
+      EXPECT_GT(candidate["time_us"], 0.0);
+      EXPECT_EQ(candidate["correct"], true);
+    }
+  }
+}
+
 TEST(BenchCollectives, HelpNamesTheOptions) {
   std::ostringstream out;
   EXPECT_EQ(run_bench({"collectives", "--help"}, out), 0);
