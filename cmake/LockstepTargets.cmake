@@ -39,12 +39,14 @@ function(lockstep_library name)
 endfunction()
 
 # lockstep_program(name SOURCES a.cpp ... LIBRARIES Lockstep::x ...)
-# A program for users: bin/<name> in the build folder, and installed.
+# A program for users: bin/<name> in the build folder, and installed. The target lockstep_programs builds them all.
+add_custom_target(lockstep_programs)
 function(lockstep_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   target_link_libraries(${name} PRIVATE lockstep_flags ${ARG_LIBRARIES})
+  add_dependencies(lockstep_programs ${name})
   if(LOCKSTEP_INSTALL)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
