@@ -23,7 +23,7 @@ class ThreadCrew : public Crew {
     auto endpoints = transport::make_loopback(ranks);
     for (Rank rank = 0; rank < ranks; ++rank) {
       threads_.emplace_back(
-          [this, endpoint = std::move(endpoints[static_cast<std::size_t>(rank)])]() mutable {
+          [this, at = address(), endpoint = std::move(endpoints[static_cast<std::size_t>(rank)])]() mutable {
             serve(comm::Communicator(std::move(endpoint)), at);
           });
     }

@@ -46,7 +46,8 @@ int doctor(const DoctorFlags& flags) {
   // Meeting comes first and raises its own errors: a rank that cannot meet must say so in one sentence.
   std::optional<rendezvous::PeerTable> peers;
   if (flags.meet) peers = meet(flags.placement.resolve());
-  const Examination examination = examine(flags.placement);
+  Examination examination = examine(flags.placement);
+  examination.met = peers.has_value();
   const Diagnosis diagnosis = diagnose(examination);
   std::cout << (flags.json ? report_json(examination, diagnosis, peers)
                            : report_text(examination, diagnosis, peers))

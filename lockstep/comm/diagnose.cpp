@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -63,9 +64,12 @@ std::exception_ptr contract_broken(const Operation& operation, transport::Endpoi
 
 std::exception_ptr peer_lost(const Operation& operation, transport::Endpoint& endpoint) {
   // Only a peer that we wait for counts: others may have done their part and left.
-  const std::optional<Waiting> waiting = operation.execution->waiting();
-  if (!waiting || endpoint.alive(operation.group->members[waiting->peer])) return nullptr;
-  return std::make_exception_ptr(PeerLost(failure_at(operation, *waiting)));
+  for (const Waiting& waiting : operation.execution->waiting()) {
+    if (!endpoint.alive(operation.group->members[waiting.peer])) {
+      return std::make_exception_ptr(PeerLost(failure_at(operation, waiting)));
+    }
+  }
+  return nullptr;
 }
 
 std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& endpoint) {
@@ -81,8 +85,9 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
     return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({})",
                                                        place(operation), rank, waited, last)));
   }
+  const std::vector<Waiting> waiting = operation.execution->waiting();
   return std::make_exception_ptr(
-      Timeout(failure_at(operation, operation.execution->waiting().value_or(Waiting{}))));
+      Timeout(failure_at(operation, waiting.empty() ? Waiting{} : waiting.front())));
 }
 
 std::exception_ptr disagreement(const Operation& operation, transport::Endpoint& endpoint) {

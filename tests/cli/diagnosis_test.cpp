@@ -56,6 +56,9 @@ TEST(Diagnosis, OtherHostsNeedASecretOrTls) {
 
 TEST(Diagnosis, OtherHostsCannotReachLoopback) {
   EXPECT_THAT(diagnose(of_world(4, 2, "127.0.0.1")).problems, ElementsAre(HasSubstr("set MASTER_ADDR")));
+  Examination met = of_world(4, 2, "127.0.0.1");
+  met.met = true;
+  EXPECT_THAT(diagnose(met).problems, IsEmpty()) << "they have met, so they can";
 }
 
 TEST(Diagnosis, BrokenTransportsAreProblemsButMissingMpiIsNot) {
@@ -77,7 +80,7 @@ TEST(Diagnosis, AdvisesOnCoresAndPages) {
   slow.system.huge_pages_for_shared_memory = "never";
   const Diagnosis found = diagnose(slow);
   EXPECT_THAT(found.problems, IsEmpty());
-  EXPECT_THAT(found.advice, ElementsAre(HasSubstr("9 ranks share 8 cores"),
+  EXPECT_THAT(found.advice, ElementsAre(HasSubstr("9 ranks share the 8 cores"),
                                         HasSubstr("allows 1.5 of 8 cores"), HasSubstr("huge pages are off")));
 }
 

@@ -40,10 +40,11 @@ void write_all(int fd, const std::string& text) {
   }
 }
 
-rendezvous::Placement place(Rank rank, int world, std::uint16_t port) {
+rendezvous::Placement place(Rank rank, int world, const std::string& host, std::uint16_t port) {
   rendezvous::Placement placement;
   placement.rank.value = rank;
   placement.world.value = world;
+  placement.master_host.value = host;
   placement.master_port.value = port;
   placement.served_by_rank0.value = false;
   placement.run.value = "processes";
@@ -55,14 +56,14 @@ rendezvous::Placement place(Rank rank, int world, std::uint16_t port) {
 // Rank 0 serves the meeting on a free port and hands the port to the others through the pipe.
 class Meeting {
  public:
-  Meeting(Rank rank, int world, const Pipe& ports) {
+  Meeting(Rank rank, int world, const std::string& host, const Pipe& ports) {
     if (rank == 0) {
-      server_.emplace(rendezvous::ServerOptions{.listen = {.host = "127.0.0.1", .port = 0, .unix_name = {}},
-                                                .world = world,
-                                                .run = "processes",
-                                                .generation = 0,
-                                                .secret = {},
-                                                .tls = nullptr});
+      rendezvous::ServerOptions options;
+      options.listen.host = host;
+      options.world = world;
+      options.run = "processes";
+      options.secret = transport::Secret::from_environment();
+      server_.emplace(std::move(options));
       port_ = server_->address().port;
       thread_ =
           std::jthread([this](const std::stop_token& stop) { server_->serve(Deadline::after(60s), stop); });
@@ -79,15 +80,25 @@ class Meeting {
   std::jthread thread_;
 };
 
-[[noreturn]] void run_rank(Rank rank, int world, const comm::ConnectOptions& options,
-                           const RankProcesses::Body& body, const Pipe& ports, int lines) {
+struct RankTask {
+  Rank rank;
+  int world;
+  const comm::ConnectOptions& options;
+  const RankProcesses::Body& body;
+  const std::string& host;
+  const RankProcesses::Setup& setup;
+};
+
+[[noreturn]] void run_rank(const RankTask& task, const Pipe& ports, int lines) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const RankProcesses::Tell tell = [lines](const std::string& line) { write_all(lines, line + "\n"); };
   int code = 0;
   try {
-    const Meeting meeting(rank, world, ports);
-    comm::Communicator communicator = comm::connect(place(rank, world, meeting.port()), options);
-    body(communicator, tell);
+    if (task.setup) task.setup(task.rank);
+    const Meeting meeting(task.rank, task.world, task.host, ports);
+    comm::Communicator communicator =
+        comm::connect(place(task.rank, task.world, task.host, meeting.port()), task.options);
+    task.body(communicator, tell);
   } catch (const std::exception& error) {
     tell(error.what());
     code = 1;
@@ -97,7 +108,8 @@ class Meeting {
 
 }  // namespace
 
-RankProcesses::RankProcesses(int world, const comm::ConnectOptions& options, const Body& body)
+RankProcesses::RankProcesses(int world, const comm::ConnectOptions& options, const Body& body,
+                             const std::string& host, const Setup& setup)
     : children_(static_cast<std::size_t>(world)) {
   const Pipe ports = make_pipe();
   for (Rank rank = 0; rank < world; ++rank) {
@@ -106,7 +118,7 @@ RankProcesses::RankProcesses(int world, const comm::ConnectOptions& options, con
     LOCKSTEP_CHECK(pid >= 0);
     if (pid == 0) {
       close(lines[0]);
-      run_rank(rank, world, options, body, ports, lines[1]);
+      run_rank({rank, world, options, body, host, setup}, ports, lines[1]);
     }
     close(lines[1]);
     children_[rank].pid = pid;

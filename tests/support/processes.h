@@ -22,9 +22,13 @@ class RankProcesses {
   using Tell = std::function<void(const std::string&)>;
   using Body = std::function<void(comm::Communicator&, const Tell& tell)>;
 
-  // Forks `world` ranks that meet over loopback and connect as told, then run the body. The test must have no
-  // threads.
-  RankProcesses(int world, const comm::ConnectOptions& options, const Body& body);
+  // Where a rank runs: called in its process before anything else, to enter a network namespace, say.
+  using Setup = std::function<void(Rank)>;
+
+  // Forks `world` ranks that meet at `host` (an address of rank 0) and connect as told, then run the body. The
+  // test must have no threads.
+  RankProcesses(int world, const comm::ConnectOptions& options, const Body& body,
+                const std::string& host = "127.0.0.1", const Setup& setup = {});
   // Kills what is left, and reaps it.
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
