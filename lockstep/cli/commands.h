@@ -16,10 +16,13 @@ namespace lockstep::cli {
 
 struct Invocation {
   std::function<int()> action;        // returns the exit code; errors as exceptions
-  std::vector<std::string> trailing;  // the command that follows the flags, for subcommands that take one
+  // What follows the flags, for subcommands with CLI::App::prefix_command(): a command line that the parser
+  // does not read. Everything, when the subcommand has no flags.
+  std::vector<std::string> trailing;
 };
 
 // `invocation` must outlive the parser.
+void add_bench(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_keygen(CLI::App& app, Invocation& invocation);
 void add_launch(CLI::App& app, Invocation& invocation);

@@ -38,9 +38,11 @@ void diagnose_limits(const rendezvous::Placement& placement, const SystemFacts& 
         placement.world.value, needed, system.open_files_limit, needed, system.open_files_hard_limit));
   }
   const int local = placement.local_world.value.value_or(1);
-  if (local > system.cores_usable) {
-    found.advice.push_back(fmt::format(
-        "{} ranks share {} cores here: use at most one rank per core for speed", local, system.cores_usable));
+  // Not the cores of this process: a launcher that binds ranks to cores leaves each with few of them.
+  if (local > system.cores_online) {
+    found.advice.push_back(
+        fmt::format("{} ranks share the {} cores of this host: use at most one rank per core for speed",
+                    local, system.cores_online));
   }
 }
 
@@ -72,7 +74,7 @@ Diagnosis diagnose(const Examination& examination) {
     }
   }
   if (examination.placement) {
-    diagnose_network(*examination.placement, examination.secret, found);
+    if (!examination.met) diagnose_network(*examination.placement, examination.secret, found);
     diagnose_limits(*examination.placement, examination.system, found);
   }
   diagnose_system(examination.system, found);

@@ -31,6 +31,7 @@ struct Examination {
   SystemFacts system;
   std::vector<TransportCheck> transports;
   SecretCheck secret;
+  bool met = false;  // the ranks have met, which proves more about the network than any guess
 };
 
 struct Diagnosis {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iostream>
 #include <memory>
+#include <optional>
 
 #include <CLI/App.hpp>
-#include <fmt/core.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/commands.h"
@@ -45,10 +46,12 @@ int doctor(const DoctorFlags& flags) {
   // Meeting comes first and raises its own errors: a rank that cannot meet must say so in one sentence.
   std::optional<rendezvous::PeerTable> peers;
   if (flags.meet) peers = meet(flags.placement.resolve());
-  const Examination examination = examine(flags.placement);
+  Examination examination = examine(flags.placement);
+  examination.met = peers.has_value();
   const Diagnosis diagnosis = diagnose(examination);
-  fmt::print("{}", flags.json ? report_json(examination, diagnosis, peers)
-                              : report_text(examination, diagnosis, peers));
+  std::cout << (flags.json ? report_json(examination, diagnosis, peers)
+                           : report_text(examination, diagnosis, peers))
+            << std::flush;
   return diagnosis.problems.empty() ? kDone : kBadUsage;
 }
 

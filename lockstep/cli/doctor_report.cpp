@@ -41,6 +41,7 @@ class Text {
     text_ += note.empty() ? fmt::format("  {:<20} {}\n", name, value)
                           : fmt::format("  {:<20} {:<32} {}\n", name, value, note);
   }
+  void sentence(std::string_view text) { text_ += fmt::format("  - {}\n", text); }
   std::string take() { return std::move(text_); }
 
  private:
@@ -139,9 +140,9 @@ std::string report_text(const Examination& examination, const Diagnosis& diagnos
   text.line("tls", examination.secret.tls ? "certificates are set" : "off");
   if (peers) write_peers(text, *peers);
   text.section(diagnosis.problems.empty() ? "all is well" : "wrong");
-  for (const std::string& problem : diagnosis.problems) text.line("-", problem);
+  for (const std::string& problem : diagnosis.problems) text.sentence(problem);
   if (!diagnosis.advice.empty()) text.section("could be better");
-  for (const std::string& advice : diagnosis.advice) text.line("-", advice);
+  for (const std::string& advice : diagnosis.advice) text.sentence(advice);
   return text.take();
 }
 

@@ -2,12 +2,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <string_view>
 
 #include <CLI/App.hpp>
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,9 +56,10 @@ int keygen(const std::string& path) {
     ::unlink(path.c_str());
     throw;
   }
-  fmt::print("wrote {} (readable by you only)\n", path);
-  fmt::print("copy it to all hosts of the run, keep its permissions, and set LOCKSTEP_SECRET_FILE={}\n",
-             std::filesystem::absolute(path).string());
+  std::cout << fmt::format(
+      "wrote {} (readable by you only)\n"
+      "copy it to all hosts of the run, keep its permissions, and set LOCKSTEP_SECRET_FILE={}\n",
+      path, std::filesystem::absolute(path).string());
   return kDone;
 }
 

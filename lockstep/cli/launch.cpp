@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iostream>
 #include <memory>
 #include <numeric>
 
 #include <CLI/App.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/commands.h"
@@ -78,8 +79,9 @@ LaunchOptions options_from(const LaunchFlags& flags, const std::vector<std::stri
 int launch(const LaunchFlags& flags, const std::vector<std::string>& command) {
   const LaunchResult result = rendezvous::launch(options_from(flags, command));
   if (result.first_failure) {
-    fmt::print(stderr, "lockstep: {}; it was the first to fail, and the others were ended\n",
-               result.first_failure->to_string());
+    std::cerr << fmt::format(
+        "lockstep: {}{}\n", result.first_failure->to_string(),
+        flags.workers > 1 ? "; it was the first to fail, and the others were ended" : "");
   }
   return result.exit_code();
 }

@@ -29,6 +29,7 @@ void describe(CLI::App& app, Invocation& invocation) {
   app.footer(kFooter);
   app.set_version_flag("--version", version_text(), "Print version and features, and exit");
   app.require_subcommand(0, 1);
+  add_bench(app, invocation);
   add_doctor(app, invocation);
   add_keygen(app, invocation);
   add_launch(app, invocation);
@@ -77,6 +78,7 @@ bool takes_next(const CLI::Option& option, const std::string& argument) {
 // How many arguments belong to the command itself, before a trailing command line that is not ours to read.
 std::size_t own_arguments(const CLI::App& command, Arguments arguments) {
   std::size_t at = 0;
+  if (command.get_options().empty()) return 0;
   while (at < arguments.size() && is_flag(arguments[at]) && arguments[at] != "--") {
     const CLI::Option* option = option_of(command, arguments[at]);
     at += option && takes_next(*option, arguments[at]) ? 2 : 1;

@@ -238,4 +238,11 @@ Placement resolve_placement(const PlacementInputs& inputs) {
   return Resolver(inputs).run();
 }
 
+Placement placement_from_environment() {
+  PlacementInputs inputs;
+  inputs.environment = process_environment();
+  inputs.detected_host_id = detect_host_id();
+  return resolve_placement(inputs);
+}
+
 }  // namespace lockstep::rendezvous

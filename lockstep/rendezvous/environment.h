@@ -45,4 +45,7 @@ struct PlacementInputs {
 // 10000 + job id % 20000.
 Placement resolve_placement(const PlacementInputs& inputs);
 
+// The same for this process, without a command line or configuration.
+Placement placement_from_environment();
+
 }  // namespace lockstep::rendezvous

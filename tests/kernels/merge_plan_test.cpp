@@ -35,21 +35,27 @@ TEST(PartialValues, CountPairsThatWait) {
 }
 
 TEST(LeadingTree, IsTheLargestPerfectOne) {
-  EXPECT_EQ(leading_tree_height(operands({0})), 0U);
-  EXPECT_EQ(leading_tree_height(operands({0, 0, 2})), 0U);
-  EXPECT_EQ(leading_tree_height(operands({0, 1})), 1U);
-  EXPECT_EQ(leading_tree_height(operands({0, 1, 1})), 1U);
-  EXPECT_EQ(leading_tree_height(operands({0, 1, 0, 1, 2})), 1U);
-  EXPECT_EQ(leading_tree_height(operands({0, 1, 0, 2})), 2U);
-  EXPECT_EQ(leading_tree_height(operands({0, 1, 0, 2, 0, 1, 1})), 2U);
-  EXPECT_EQ(leading_tree_height(operands(balanced_merges(8))), 3U);
-  EXPECT_EQ(leading_tree_height(operands(balanced_merges(16))), 3U);
+  EXPECT_EQ(leading_tree_height(operands({0}), 3), 0U);
+  EXPECT_EQ(leading_tree_height(operands({0, 0, 2}), 3), 0U);
+  EXPECT_EQ(leading_tree_height(operands({0, 1}), 3), 1U);
+  EXPECT_EQ(leading_tree_height(operands({0, 1, 1}), 3), 1U);
+  EXPECT_EQ(leading_tree_height(operands({0, 1, 0, 1, 2}), 3), 1U);
+  EXPECT_EQ(leading_tree_height(operands({0, 1, 0, 2}), 3), 2U);
+  EXPECT_EQ(leading_tree_height(operands({0, 1, 0, 2, 0, 1, 1}), 3), 2U);
+  EXPECT_EQ(leading_tree_height(operands(balanced_merges(8)), 3), 3U);
+  EXPECT_EQ(leading_tree_height(operands(balanced_merges(16)), 3), 3U);
+}
+
+TEST(LeadingTree, IsNoHigherThanAsked) {
+  EXPECT_EQ(leading_tree_height(operands(balanced_merges(8)), 1), 1U);
+  EXPECT_EQ(leading_tree_height(operands(balanced_merges(8)), 2), 2U);
+  EXPECT_EQ(leading_tree_height(operands(balanced_merges(64)), 6), 6U);
 }
 
 TEST(LeadingTree, MayBeMergedOnWithWhatWasBeforeIt) {
-  EXPECT_EQ(leading_tree_height(operands({0, 3})), 1U);
-  EXPECT_EQ(leading_tree_height(operands({0, 1, 0, 5})), 2U);
-  EXPECT_EQ(leading_tree_height(operands({1, 0, 1})), 0U);
+  EXPECT_EQ(leading_tree_height(operands({0, 3}), 3), 1U);
+  EXPECT_EQ(leading_tree_height(operands({0, 1, 0, 5}), 3), 2U);
+  EXPECT_EQ(leading_tree_height(operands({1, 0, 1}), 3), 0U);
 }
 
 }  // namespace

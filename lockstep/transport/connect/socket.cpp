@@ -58,6 +58,15 @@ std::uint16_t port_of(const SocketAddress& address) {
   return ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
 }
 
+std::string host_of(const SocketAddress& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* binary =
+      address.family() == AF_INET6
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr)
+          : static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr);
+  return ::inet_ntop(address.family(), binary, text.data(), text.size()) == nullptr ? "?" : text.data();
+}
+
 [[noreturn]] void throw_listen_error(const Address& address, int error) {
   if (error == EADDRINUSE && address.is_unix()) {
     throw UsageError(
@@ -162,13 +171,13 @@ std::string describe_peer(int fd) {
   const SocketAddress name = name_by(::getpeername, fd);
   if (name.length == 0) return "an unknown peer";
   if (name.family() == AF_UNIX) return "a process of this host";
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const void* binary =
-      name.family() == AF_INET6
-          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(name.storage).sin6_addr)
-          : static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(name.storage).sin_addr);
-  if (::inet_ntop(name.family(), binary, text.data(), text.size()) == nullptr) return "an unknown peer";
-  return Address{.host = text.data(), .port = port_of(name), .unix_name = {}}.to_string();
+  return Address{.host = host_of(name), .port = port_of(name), .unix_name = {}}.to_string();
+}
+
+bool peer_is_loopback(int fd) {
+  const SocketAddress name = name_by(::getpeername, fd);
+  return name.family() != AF_UNIX && name.length > 0 &&
+         is_loopback({.host = host_of(name), .port = 0, .unix_name = {}});
 }
 
 bool peer_is_our_user(int fd) {

@@ -51,6 +51,9 @@ void set_connection_options(int fd);
 // "10.0.0.2:41234", "a process of this host", or "an unknown peer" when the connection is gone.
 std::string describe_peer(int fd);
 
+// Whether the other end has a loopback address (not: any address of this host).
+bool peer_is_loopback(int fd);
+
 // Whether the other end of a Unix socket runs as our user; true for other sockets.
 bool peer_is_our_user(int fd);
 

@@ -18,6 +18,7 @@
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
+#include "lockstep/transport/tcp/buffers.h"
 #include "lockstep/transport/tcp/limits.h"
 
 namespace lockstep::transport::tcp {
@@ -58,7 +59,10 @@ TcpEndpoint::TcpEndpoint(Rank rank, std::uint64_t generation,
   for (Rank peer = 0; peer < world(); ++peer) {
     if (peer == rank_) continue;
     peers_[peer] = std::make_unique<Peer>(peer, generation, pools_, progress_);
-    for (auto& connection : links[peer]) peers_[peer]->add_link(std::move(connection));
+    for (auto& connection : links[peer]) {
+      widen_loopback_buffers(connection->fd());
+      peers_[peer]->add_link(std::move(connection));
+    }
     watched_writing_[peer].resize(links[peer].size());
     for (Link& link : peers_[peer]->links()) watch(link, peer, false, EPOLL_CTL_ADD);
   }

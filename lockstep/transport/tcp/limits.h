@@ -16,7 +16,7 @@ inline constexpr std::size_t kEagerOverhead = 64;
 
 // Larger messages travel in segments [i * kSegmentBytes, (i + 1) * kSegmentBytes), each in a frame of its
 // own.
-inline constexpr std::size_t kSegmentBytes = 256 * 1024;
+inline constexpr std::size_t kSegmentBytes = 1024 * 1024;
 
 // How many bytes of viewed messages a channel keeps in flight or waiting to be consumed.
 inline constexpr std::size_t kViewWindow = 4 * 1024 * 1024;
