@@ -13,8 +13,6 @@ target_include_directories(lockstep_asio SYSTEM INTERFACE $<BUILD_INTERFACE:${AS
 target_compile_definitions(lockstep_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
 target_link_libraries(lockstep_asio INTERFACE Threads::Threads)
 
-find_package(Gloo QUIET)
-
 # The component is CXX because C is not a language of this project; only MPI's C interface is used.
 if(NOT LOCKSTEP_MPI STREQUAL "OFF")
   set(MPI_CXX_SKIP_MPICXX TRUE)
@@ -23,6 +21,10 @@ if(NOT LOCKSTEP_MPI STREQUAL "OFF")
   else()
     find_package(MPI QUIET COMPONENTS CXX)
   endif()
+endif()
+
+if(LOCKSTEP_BENCHMARKS)
+  find_package(benchmark REQUIRED)
 endif()
 
 if(LOCKSTEP_TESTS)

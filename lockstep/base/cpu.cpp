@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/cpu.h"
 
-#include <sched.h>
-
 #include <thread>
+
+#include <sched.h>
 
 namespace lockstep {
 

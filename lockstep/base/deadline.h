@@ -11,7 +11,10 @@ using Clock = std::chrono::steady_clock;
 // The instant by which a blocking call must have returned. Never wall-clock time.
 class Deadline {
  public:
-  static Deadline after(std::chrono::nanoseconds duration) { return Deadline(Clock::now(), duration); }
+  // A negative duration counts as none; one beyond the clock's range ends with the clock.
+  static Deadline after(std::chrono::nanoseconds duration) {
+    return Deadline(Clock::now(), std::max(duration, std::chrono::nanoseconds(0)));
+  }
 
   bool passed() const { return Clock::now() >= end_; }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kinds of error, each with one place that catches it (docs/errors.md):
-//   UsageError     the user's flag, file, environment or argument      cli/, exit 2
-//   DataError      a corrupt or hostile file or message                cli/, exit 65
-//   CommError      communication failed; see the kinds below           elastic/ (cli/ until it exists), exit
-//   75 InternalError  a bug of ours, thrown by LOCKSTEP_CHECK             cli/, exit 70
+//   UsageError     the user's flag, file, environment or argument   cli/, exit 2
+//   DataError      a corrupt or hostile file or message             cli/, exit 65
+//   CommError      communication failed; see the kinds below        elastic/ (cli/ until it exists), exit 75
+//   InternalError  a bug of ours, thrown by LOCKSTEP_CHECK          cli/, exit 70
 #pragma once
 
 #include <chrono>

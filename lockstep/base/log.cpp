@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/log.h"
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/base/stderr_sink.h"
 
 namespace lockstep::log {
 namespace {
@@ -18,8 +20,7 @@ constexpr const char* kPatternPlain = "%H:%M:%S.%e %L %v";
 // The one process-wide object: a process has one standard error.
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
-    auto made =
-        std::make_shared<spdlog::logger>("lockstep", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made = std::make_shared<spdlog::logger>("lockstep", std::make_shared<StderrSink>());
     made->set_pattern(kPatternPlain);
     made->set_error_handler([](const std::string&) {});
     return made;
@@ -62,7 +63,9 @@ void error(std::string_view message) {
 bool RateLimit::allow(std::uint64_t& suppressed) {
   const std::int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
   std::int64_t next = next_ns_.load(std::memory_order_relaxed);
-  if (now < next || !next_ns_.compare_exchange_strong(next, now + interval_.count())) {
+  const std::int64_t after =
+      now + std::min(interval_.count(), std::numeric_limits<std::int64_t>::max() - now);
+  if (now < next || !next_ns_.compare_exchange_strong(next, after)) {
     suppressed_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }

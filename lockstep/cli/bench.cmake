@@ -13,10 +13,16 @@ else()
 endif()
 
 add_library(lockstep_bench STATIC
-  bench_agent.cpp bench_collectives.cpp bench_coordinator.cpp bench_crew.cpp bench_limits.cpp bench_line.cpp
-  bench_lockstep.cpp bench_options.cpp bench_protocol.cpp bench_report.cpp bench_sizes.cpp bench_statistics.cpp
-  bench_thread_crew.cpp bench_values.cpp ${gloo_source})
+  bench_agent.cpp bench_collectives.cpp bench_coordinator.cpp bench_crew.cpp bench_crews.cpp bench_limits.cpp bench_line.cpp
+  bench_lockstep.cpp bench_mpi_crew.cpp bench_options.cpp bench_process_crew.cpp bench_protocol.cpp bench_report.cpp bench_sizes.cpp bench_statistics.cpp
+  bench_thread_crew.cpp bench_tune.cpp bench_values.cpp ${gloo_source})
 target_include_directories(lockstep_bench PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(lockstep_bench
-  PUBLIC Lockstep::comm Lockstep::transport
+  PUBLIC Lockstep::comm Lockstep::rendezvous Lockstep::transport
   PRIVATE lockstep_flags fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json ${gloo_library})
+
+if(MPI_CXX_FOUND)
+  lockstep_program(lockstep-mpi-agent
+    SOURCES ${bench_folder}/mpi_agent.cpp
+    LIBRARIES lockstep_bench MPI::MPI_CXX fmt::fmt)
+endif()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -9,9 +8,10 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench.h"
 #include "lockstep/cli/bench_coordinator.h"
-#include "lockstep/cli/bench_crew.h"
+#include "lockstep/cli/bench_crews.h"
 #include "lockstep/cli/bench_options.h"
 #include "lockstep/cli/bench_report.h"
+#include "lockstep/cli/bench_tune.h"
 #include "lockstep/comm/select.h"
 
 namespace lockstep::cli {
@@ -26,24 +26,23 @@ struct Crews {
 };
 
 Crews start_crews(const BenchOptions& options) {
+  const auto meets = [&](const char* name) {
+    return std::find(options.against.begin(), options.against.end(), name) != options.against.end();
+  };
   Crews crews;
-  crews.transport = options.transport == "auto" ? "loopback" : options.transport;
-  crews.ours = start_thread_crew(options.ranks);
+  if (meets("mpi")) crews.mpi = start_mpi_crew(options.ranks);
+  crews.transport = resolved_transport(options.transport);
+  crews.ours = start_crew(options.ranks, crews.transport);
   return crews;
 }
 
 // The name of the algorithm that the communicator will take.
-std::string reported_algorithm(const Case& what, int ranks) {
+std::string reported_algorithm(const Case& what, int ranks, const std::string& transport) {
   if (what.algorithm != "auto") return what.algorithm;
-  schedule::CollectiveSpec wanted;
-  wanted.op = what.op;
-  wanted.world = ranks;
-  wanted.count =
-      what.bytes / size_of(what.dtype) / (what.op == Op::all_to_all ? static_cast<std::size_t>(ranks) : 1);
-  const comm::Topology topology{.host_of = std::vector<int>(static_cast<std::size_t>(ranks), 0)};
   const bool exact = what.exactness != Exactness::inexact;
-  return std::string(
-      name_of(comm::candidates(wanted, what.dtype, topology, {}, exact).front().spec.algorithm));
+  const auto choices =
+      comm::candidates(spec_of(what, ranks), what.dtype, topology_of(ranks, transport), {}, exact);
+  return std::string(name_of(choices.front().spec.algorithm));
 }
 
 Contestant opponent(const std::string& system, Case what, const Crews& crews) {
@@ -71,7 +70,7 @@ std::vector<Contestant> contestants_for(const BenchOptions& options, const Crews
       what.registered = registered;
       contestants.push_back({.crew = crews.ours.get(),
                              .what = what,
-                             .algorithm = reported_algorithm(what, options.ranks),
+                             .algorithm = reported_algorithm(what, options.ranks, crews.transport),
                              .transport = crews.transport});
     }
   }
@@ -90,10 +89,9 @@ int run_collectives(const BenchOptions& options, std::ostream& out) {
   if (!options.json) print_table_head(out);
   bool correct = true;
   for (const Op op : options.ops) {
-    const std::vector<std::size_t> sizes = op == Op::barrier ? std::vector<std::size_t>{0} : options.bytes;
-    for (const std::size_t bytes : sizes) {
-      const auto measurements =
-          measure(contestants_for(options, crews, op, bytes), {.turns = options.turns, .turn_us = 75'000});
+    for (const std::size_t bytes : sizes_for(options, op)) {
+      const auto measurements = measure(contestants_for(options, crews, op, bytes),
+                                        {.turns = options.turns, .turn_us = options.turn_ms * 1e3});
       correct = correct && ours_are_correct(measurements);
       if (!options.json) print_table_rows(measurements, out);
       for (const Measurement& measurement : measurements) {
@@ -109,6 +107,10 @@ int run_collectives(const BenchOptions& options, std::ostream& out) {
 }  // namespace
 
 int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
+  if (arguments.size() == 2 && arguments.front() == "agent") {
+    run_process_agent(comm::parse_carrier(arguments.back()));
+    return 0;
+  }
   if (arguments.empty() || arguments.front() != "collectives") {
     throw UsageError("lockstep bench: name what to measure: lockstep bench collectives");
   }
@@ -116,6 +118,10 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
   const auto options = parse_bench_options({arguments.begin() + 1, arguments.end()}, help);
   if (!options) {
     out << help;
+    return 0;
+  }
+  if (options->tune) {
+    run_tune(*options, out);
     return 0;
   }
   return run_collectives(*options, out);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
 
@@ -31,6 +30,14 @@ constexpr std::chrono::milliseconds kLookEvery{100};
 
 }  // namespace
 
+Crew::Crew(int ranks, std::string name) : ranks_(ranks), name_(std::move(name)) {
+  listener_.emplace();
+}
+
+std::filesystem::path Crew::address() const {
+  return listener_->address();
+}
+
 std::vector<Reply> Crew::command(const Command& command) {
   const Deadline deadline = Deadline::after(kCommandLimit);
   const std::string line = format_command(command);
@@ -49,7 +56,7 @@ void Crew::gather(const std::function<void()>& look, Deadline deadline) {
   agents_.resize(static_cast<std::size_t>(ranks_));
   for (int missing = ranks_; missing > 0;) {
     look();
-    std::optional<LineSocket> caller = listener_.accept(Deadline::after(kLookEvery));
+    std::optional<LineSocket> caller = listener_->accept(Deadline::after(kLookEvery));
     if (caller) {
       const Rank rank = parse_hello(caller->receive(Deadline::after(kHelloLimit)));
       if (rank >= ranks_ || agents_[static_cast<std::size_t>(rank)]) {
@@ -64,6 +71,7 @@ void Crew::gather(const std::function<void()>& look, Deadline deadline) {
                                 std::chrono::duration<double>(deadline.waited()).count()));
     }
   }
+  listener_.reset();
 }
 
 void Crew::dismiss() {

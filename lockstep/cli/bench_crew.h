@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/cli/bench_line.h"
 #include "lockstep/cli/bench_protocol.h"
+#include "lockstep/comm/connect.h"
 
 namespace lockstep::cli {
 
@@ -28,9 +30,10 @@ class Crew {
   std::vector<Reply> command(const Command& command);
 
  protected:
-  Crew(int ranks, std::string name) : ranks_(ranks), name_(std::move(name)) {}
+  Crew(int ranks, std::string name);
 
-  const std::filesystem::path& address() const { return listener_.address(); }
+  // Where the agents call in, until they are gathered.
+  std::filesystem::path address() const;
 
   // Waits until all agents have called in. `look` is asked now and then and throws when an agent cannot come
   // any more. CommError naming the ranks that are missing at the deadline.
@@ -42,11 +45,24 @@ class Crew {
  private:
   int ranks_;
   std::string name_;
-  LineListener listener_;
+  std::optional<LineListener> listener_;           // goes when all have come, so that nothing is left behind
   std::vector<std::optional<LineSocket>> agents_;  // by rank
 };
 
 // Ranks as threads of this process over the loopback transport, with gloo and memcpy beside them.
 std::unique_ptr<Crew> start_thread_crew(int ranks);
+
+// Ranks as processes: this program again, as `lockstep bench agent`, with gloo and memcpy beside them. They
+// connect over the carrier given. Call from a thread that outlives the crew.
+std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier);
+
+// What the processes of start_process_crew() run.
+void run_process_agent(comm::Carrier carrier);
+
+// Open MPI's ranks, started by mpirun. UsageError when mpirun or our agent for it is not there.
+std::unique_ptr<Crew> start_mpi_crew(int ranks);
+
+// The environment variable in which agents in other processes find where to call in.
+inline constexpr const char* kBenchSocketVariable = "LOCKSTEP_BENCH_SOCKET";
 
 }  // namespace lockstep::cli

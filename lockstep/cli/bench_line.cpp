@@ -21,12 +21,14 @@
 namespace lockstep::cli {
 namespace {
 
+using transport::Descriptor;
+
 std::string reason() {
   return std::generic_category().message(errno);
 }
 
-OwnedFd unix_socket() {
-  OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Descriptor unix_socket() {
+  Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) throw CommError(fmt::format("cannot make a Unix socket: {}", reason()));
   return fd;
 }
@@ -70,17 +72,8 @@ double seconds(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-OwnedFd::OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 LineSocket LineSocket::connect(const std::filesystem::path& address, std::string peer) {
-  OwnedFd fd = unix_socket();
+  Descriptor fd = unix_socket();
   const sockaddr_un to = socket_address(address);
   if (::connect(fd.get(), generic(to), sizeof to) != 0) {
     throw CommError(fmt::format("cannot reach {} at {}: {}", peer, address.native(), reason()));
@@ -147,7 +140,7 @@ LineListener::LineListener() : address_(folder_.path() / "agents"), fd_(unix_soc
 
 std::optional<LineSocket> LineListener::accept(Deadline deadline) {
   if (!wait_until_ready(fd_.get(), POLLIN, deadline)) return std::nullopt;
-  OwnedFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  Descriptor fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (fd.get() < 0) throw CommError(fmt::format("cannot accept an agent: {}", reason()));
   return LineSocket(std::move(fd), "an agent");
 }

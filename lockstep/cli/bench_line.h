@@ -11,29 +11,15 @@
 #include <utility>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/transport/connect/connection.h"
 
 namespace lockstep::cli {
-
-// An open descriptor, closed when it goes.
-class OwnedFd {
- public:
-  OwnedFd() = default;
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept;
-  OwnedFd& operator=(OwnedFd&& other) noexcept;
-  ~OwnedFd();
-
-  int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
 
 // One end of a conversation. Errors: PeerLost when the other end is gone, Timeout, DataError for a line over
 // kMaxBenchLine; all name the peer as it was given to the constructor.
 class LineSocket {
  public:
-  LineSocket(OwnedFd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
+  LineSocket(transport::Descriptor fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
 
   // CommError when nobody listens there.
   static LineSocket connect(const std::filesystem::path& address, std::string peer);
@@ -47,7 +33,7 @@ class LineSocket {
  private:
   void wait_for(short events, Deadline deadline) const;
 
-  OwnedFd fd_;
+  transport::Descriptor fd_;
   std::string peer_;
   std::string buffered_;  // received, not yet returned
 };
@@ -79,7 +65,7 @@ class LineListener {
  private:
   PrivateFolder folder_;
   std::filesystem::path address_;
-  OwnedFd fd_;
+  transport::Descriptor fd_;
 };
 
 }  // namespace lockstep::cli

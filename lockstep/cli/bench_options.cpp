@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 4> kTransports = {"auto", "shm", "tcp", "
 constexpr std::array<std::string_view, 3> kOpponents = {"gloo", "mpi", "memcpy"};
 constexpr int kLeastTurns = 5;
 constexpr int kMostTurns = 1000;
+constexpr double kMostTurnMs = 10'000;
 
 constexpr std::string_view kNotes =
     "bytes is the size of one rank's buffer. time is the median over turns of the slowest rank; algbw is "
@@ -108,6 +109,9 @@ void check_ranges(const BenchOptions& options) {
         fmt::format("--turns: {} is not a number from {} to {}; fewer turns say nothing about the spread",
                     options.turns, kLeastTurns, kMostTurns));
   }
+  if (!(options.turn_ms >= 1 && options.turn_ms <= kMostTurnMs)) {
+    throw UsageError(fmt::format("--turn-ms: {} is not a number from 1 to {}", options.turn_ms, kMostTurnMs));
+  }
   for (const Op op : options.ops) {
     for (const std::string& algorithm : options.algorithms) {
       if (!can_do(algorithm, op))
@@ -148,7 +152,9 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
       ->capture_default_str();
   app.add_flag("--registered", texts.registered, "Buffers that peers use in place (the default)");
   app.add_flag("--unregistered", texts.unregistered, "Buffers from ordinary memory; with --registered: both");
-  app.add_option("--turns", options.turns, "Turns of about 75 ms for each system")->capture_default_str();
+  app.add_option("--turns", options.turns, "Turns of each system")->capture_default_str();
+  app.add_option("--turn-ms", options.turn_ms, "How long a turn takes, in milliseconds")
+      ->capture_default_str();
   app.add_option("--against", texts.against, "Opponents: gloo,mpi,memcpy");
   app.add_flag("--tune", options.tune, "Measure links and adding; print the choices of the selector and why");
   app.add_flag("--json", options.json, "One JSON object per line");
@@ -183,6 +189,10 @@ std::vector<std::string> algorithms_for(const BenchOptions& options, Op op) {
     if (wanted && schedule::supports(algorithm, op)) names.emplace_back(name_of(algorithm));
   }
   return names;
+}
+
+std::vector<std::size_t> sizes_for(const BenchOptions& options, Op op) {
+  return op == Op::barrier ? std::vector<std::size_t>{0} : options.bytes;
 }
 
 }  // namespace lockstep::cli

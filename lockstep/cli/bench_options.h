@@ -22,6 +22,7 @@ struct BenchOptions {
   std::vector<bool> registered;  // each one is measured
   Exactness exactness = Exactness::automatic;
   int turns = 7;
+  double turn_ms = 75;
   std::vector<std::string> against;  // gloo, mpi, memcpy
   bool json = false;
   bool tune = false;
@@ -34,5 +35,8 @@ std::optional<BenchOptions> parse_bench_options(const std::vector<std::string>& 
 // The algorithms to measure for an operation: those given, or all that support it (and are exact if that is
 // asked for).
 std::vector<std::string> algorithms_for(const BenchOptions& options, schedule::Op op);
+
+// The sizes to measure for an operation: a barrier has none but 0.
+std::vector<std::size_t> sizes_for(const BenchOptions& options, schedule::Op op);
 
 }  // namespace lockstep::cli

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <exception>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "lockstep/base/log.h"
 #include "lockstep/cli/bench_agent.h"
@@ -21,8 +23,8 @@ class ThreadCrew : public Crew {
     auto endpoints = transport::make_loopback(ranks);
     for (Rank rank = 0; rank < ranks; ++rank) {
       threads_.emplace_back(
-          [this, endpoint = std::move(endpoints[static_cast<std::size_t>(rank)])]() mutable {
-            serve(comm::Communicator(std::move(endpoint)));
+          [this, at = address(), endpoint = std::move(endpoints[static_cast<std::size_t>(rank)])]() mutable {
+            serve(comm::Communicator(std::move(endpoint)), at);
           });
     }
     gather([] {}, Deadline::after(kStartLimit));
@@ -30,9 +32,9 @@ class ThreadCrew : public Crew {
   ~ThreadCrew() override { dismiss(); }
 
  private:
-  void serve(comm::Communicator communicator) {
+  void serve(const comm::Communicator& communicator, const std::filesystem::path& coordinator) {
     try {
-      serve_commands(LineSocket::connect(address(), "the coordinator"), communicator.rank(),
+      serve_commands(LineSocket::connect(coordinator, "the coordinator"), communicator.rank(),
                      systems_on(communicator, store_.path()));
     } catch (const std::exception& error) {
       log::error(error.what());

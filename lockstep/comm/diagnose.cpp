@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/diagnose.h"
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,9 @@
 
 namespace lockstep::comm {
 namespace {
+
+// How long a rank that holds a message it cannot use waits to hear what its peer is doing.
+constexpr std::chrono::milliseconds kPatience{50};
 
 std::string place(const Operation& operation) {
   return fmt::format("{} #{} on {}", operation_name(operation.contract), operation.sequence,
@@ -59,9 +64,12 @@ std::exception_ptr contract_broken(const Operation& operation, transport::Endpoi
 
 std::exception_ptr peer_lost(const Operation& operation, transport::Endpoint& endpoint) {
   // Only a peer that we wait for counts: others may have done their part and left.
-  const std::optional<Waiting> waiting = operation.execution->waiting();
-  if (!waiting || endpoint.alive(operation.group->members[waiting->peer])) return nullptr;
-  return std::make_exception_ptr(PeerLost(failure_at(operation, *waiting)));
+  for (const Waiting& waiting : operation.execution->waiting()) {
+    if (!endpoint.alive(operation.group->members[waiting.peer])) {
+      return std::make_exception_ptr(PeerLost(failure_at(operation, waiting)));
+    }
+  }
+  return nullptr;
 }
 
 std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& endpoint) {
@@ -72,31 +80,23 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
     if (rank == group.rank) continue;
     const std::uint64_t calls = endpoint.notices_of(group.members[rank], stream);
     if (calls > operation.sequence) continue;
-    const std::string last =
-        calls == 0 ? "it has made no call there yet" : fmt::format("its last call there was #{}", calls - 1);
+    const std::string last = calls == 0 ? "no call of it is known here"
+                                        : fmt::format("its last known call there was #{}", calls - 1);
     return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({})",
                                                        place(operation), rank, waited, last)));
   }
+  const std::vector<Waiting> waiting = operation.execution->waiting();
   return std::make_exception_ptr(
-      Timeout(failure_at(operation, operation.execution->waiting().value_or(Waiting{}))));
+      Timeout(failure_at(operation, waiting.empty() ? Waiting{} : waiting.front())));
 }
 
-}  // namespace
-
-std::exception_ptr diagnose(const Operation& operation, transport::Endpoint& endpoint) {
+std::exception_ptr disagreement(const Operation& operation, transport::Endpoint& endpoint) {
   if (std::exception_ptr error = failure_elsewhere(operation, endpoint)) return error;
   if (!operation.point_to_point) {
     if (std::exception_ptr error = contract_broken(operation, endpoint)) return error;
+    if (operation.deadline->waited() < kPatience) return nullptr;
   }
-  if (std::exception_ptr error = peer_lost(operation, endpoint)) return error;
-  return operation.deadline->passed() ? timed_out(operation, endpoint) : nullptr;
-}
-
-std::exception_ptr disagreement(const Operation& operation, const transport::EnvelopeMismatch& mismatch,
-                                transport::Endpoint& endpoint) {
-  if (!operation.point_to_point) {
-    if (std::exception_ptr error = contract_broken(operation, endpoint)) return error;
-  }
+  const transport::EnvelopeMismatch& mismatch = *operation.mismatch;
   return std::make_exception_ptr(ContractMismatch(fmt::format(
       "{}: this rank ({}) expects a message of {} bytes of call #{} with contract {:016x}, its peer has one "
       "of "
@@ -104,6 +104,18 @@ std::exception_ptr disagreement(const Operation& operation, const transport::Env
       "order",
       place(operation), describe(operation.contract), mismatch.my_bytes, mismatch.mine.sequence,
       mismatch.mine.contract, mismatch.their_bytes, mismatch.theirs.sequence, mismatch.theirs.contract)));
+}
+
+}  // namespace
+
+std::exception_ptr diagnose(const Operation& operation, transport::Endpoint& endpoint) {
+  if (operation.mismatch) return disagreement(operation, endpoint);
+  if (std::exception_ptr error = failure_elsewhere(operation, endpoint)) return error;
+  if (!operation.point_to_point) {
+    if (std::exception_ptr error = contract_broken(operation, endpoint)) return error;
+  }
+  if (std::exception_ptr error = peer_lost(operation, endpoint)) return error;
+  return operation.deadline->passed() ? timed_out(operation, endpoint) : nullptr;
 }
 
 }  // namespace lockstep::comm

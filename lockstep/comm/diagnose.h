@@ -6,7 +6,6 @@
 #include <exception>
 
 #include "lockstep/comm/operation.h"
-#include "lockstep/transport/channel.h"
 #include "lockstep/transport/endpoint.h"
 
 namespace lockstep::comm {
@@ -14,9 +13,5 @@ namespace lockstep::comm {
 // For an operation that has not moved for a while: the error to end it with, or null while there is still
 // hope. Null is never returned once its deadline has passed.
 std::exception_ptr diagnose(const Operation& operation, transport::Endpoint& endpoint);
-
-// The error for two ends of a message that disagree; names both sides.
-std::exception_ptr disagreement(const Operation& operation, const transport::EnvelopeMismatch& mismatch,
-                                transport::Endpoint& endpoint);
 
 }  // namespace lockstep::comm

@@ -195,12 +195,17 @@ bool Engine::advance_all() {
 }
 
 bool Engine::advance(const std::shared_ptr<Operation>& operation) {
+  if (operation->mismatch) return look_at(operation);
   try {
     const bool moved = operation->execution->advance();
     if (operation->execution->done()) end(*operation, nullptr);
     return moved;
   } catch (const transport::EnvelopeMismatch& mismatch) {
-    break_group(operation, disagreement(*operation, mismatch, *endpoint_));
+    // Both sides say what they are doing, so that both can be named.
+    operation->mismatch = mismatch;
+    operation->deadline = Deadline::after(operation->timeout);
+    show_notice(*operation);
+    return look_at(operation);
   } catch (const Error&) {
     break_group(operation, std::current_exception());
   }
@@ -298,17 +303,28 @@ void Engine::look_at_stalled() {
     if (operation->ended) continue;
     if (std::exchange(operation->moved_since_look, false)) {
       operation->deadline = Deadline::after(operation->timeout);
-      // From now on peers that wonder can see where we are.
-      for (Rank rank = 0; rank < operation->group->size() && !operation->point_to_point; ++rank) {
-        if (rank == operation->group->rank) continue;
-        endpoint_->push_notice(operation->group->members[rank],
-                               operation->group->collective_stream(operation->stream));
-      }
-      continue;
+      show_notice(*operation);
+    } else {
+      look_at(operation);
     }
-    if (std::exception_ptr error = diagnose(*operation, *endpoint_)) break_group(operation, std::move(error));
   }
   std::erase_if(active_, [](const auto& operation) { return operation->ended.load(); });
+}
+
+bool Engine::look_at(const std::shared_ptr<Operation>& operation) {
+  const std::exception_ptr error = diagnose(*operation, *endpoint_);
+  if (error) break_group(operation, error);
+  return error != nullptr;
+}
+
+// From now on peers that wonder can see where we are.
+void Engine::show_notice(const Operation& operation) {
+  if (operation.point_to_point) return;
+  const Group& group = *operation.group;
+  for (Rank rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank) continue;
+    endpoint_->push_notice(group.members[rank], group.collective_stream(operation.stream));
+  }
 }
 
 void Engine::background_loop(const std::stop_token& stop) {

@@ -69,6 +69,8 @@ class Engine {
   void end(Operation& operation, std::exception_ptr error);
   void break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error);
   void look_at_stalled();
+  bool look_at(const std::shared_ptr<Operation>& operation);
+  void show_notice(const Operation& operation);
 
   void stop_driving();
   void background_loop(const std::stop_token& stop);

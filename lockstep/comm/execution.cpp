@@ -249,8 +249,10 @@ bool Execution::offer(MoveState& state) {
   return moved;
 }
 
-std::optional<Waiting> Execution::waiting() const {
+std::vector<Waiting> Execution::waiting() const {
+  std::vector<Waiting> all;
   for (const MoveState& state : moves_) {
+    const std::size_t total = bytes(state.elements);
     for (std::size_t i = 0; i < state.move->sources.size(); ++i) {
       const Rank from = state.move->sources[i].from;
       if (from == kLocal) continue;
@@ -258,18 +260,15 @@ std::optional<Waiting> Execution::waiting() const {
       const std::uint64_t index = incoming_[state.first_source + i].index;
       if (channel.receives_done() > index) continue;
       const std::size_t arrived = channel.receives_done() == index ? channel.received_bytes() : 0;
-      return Waiting{.peer = from, .done_bytes = arrived, .total_bytes = bytes(state.elements)};
+      all.push_back({.peer = from, .done_bytes = arrived, .total_bytes = total});
     }
-  }
-  for (const MoveState& state : moves_) {
     for (std::size_t i = 0; i < state.move->send_to.size(); ++i) {
-      const Rank peer = state.move->send_to[i];
-      if (binding_.ports[peer].channel->sends_done() <= outgoing_[state.first_target + i].index) {
-        return Waiting{.peer = peer, .done_bytes = 0, .total_bytes = bytes(state.elements)};
-      }
+      const Rank to = state.move->send_to[i];
+      const bool done = binding_.ports[to].channel->sends_done() > outgoing_[state.first_target + i].index;
+      if (!done) all.push_back({.peer = to, .done_bytes = 0, .total_bytes = total});
     }
   }
-  return std::nullopt;
+  return all;
 }
 
 void Execution::abandon() {

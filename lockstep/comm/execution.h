@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,8 +51,8 @@ class Execution {
 
   bool done() const { return round_ == binding_.program->rounds.size(); }
 
-  // Empty when it waits for nobody.
-  std::optional<Waiting> waiting() const;
+  // Every message of this round that is not done. For a stalled execution.
+  std::vector<Waiting> waiting() const;
 
   // After a failure: posted memory is not touched any more once this returns.
   void abandon();

@@ -35,12 +35,12 @@ class Idle {
   bool waiting_ = false;
   bool slept_ = false;
   std::uint32_t turns_ = 0;
-  std::uint32_t spin_turns_ = kMaxSpinTurns / 4;
+  std::uint32_t spin_turns_ = kMaxSpinTurns;
   Clock::time_point since_{};
   Clock::time_point now_{};
 
-  static constexpr std::uint32_t kMinSpinTurns = 64;
-  static constexpr std::uint32_t kMaxSpinTurns = 4096;
+  static constexpr std::uint32_t kMinSpinTurns = 256;
+  static constexpr std::uint32_t kMaxSpinTurns = 1024;
   static constexpr std::uint32_t kCrowdedTurns = 16;
   static constexpr std::uint32_t kTurnsPerLook = 32;
 };

@@ -46,6 +46,8 @@ struct Operation {
   std::optional<Deadline> deadline;  // renewed whenever bytes move
   std::pmr::vector<Bytes> scratch{&memory};
   bool moved_since_look = true;
+  std::optional<transport::EnvelopeMismatch>
+      mismatch;  // with a message that a peer offers; then it does not move
   std::atomic<bool> ended{false};
   std::exception_ptr error;
 };

@@ -29,7 +29,7 @@ void BlockStack::evaluate(std::span<const Operand> operands, std::size_t offset,
                           std::size_t elements) {
   depth_ = partials_ = 0;
   for (std::size_t next = 0; next < operands.size();) {
-    const unsigned height = leading_tree_height(operands.subspan(next));
+    const unsigned height = leading_tree_height(operands.subspan(next), kernels_.max_height());
     const std::size_t group_end = next + (std::size_t{1} << height);
     while (next < group_end) push(operands[next++].data + offset);
 

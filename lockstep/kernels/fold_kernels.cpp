@@ -7,6 +7,8 @@
 
 #include "lockstep/base/error.h"
 
+// Processors without vectors get plain scalars, which compile faster than emulated vectors and run as fast.
+#define HWY_BROKEN_EMU128 1
 // SSSE3 alone is older than any machine in use; vectors of unknown size (SVE) cannot be kept in pairs.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -136,21 +138,18 @@ void divide_integers(const std::byte* value, Outputs out, std::size_t elements, 
   }
 }
 
-template <typename Codec, typename Op, std::size_t kElementBytes>
-constexpr FoldKernels kernels_of(Divide divide) {
-  return {.trees = {fold<Codec, Op, kElementBytes, 2>, fold<Codec, Op, kElementBytes, 4>,
-                    fold<Codec, Op, kElementBytes, 8>},
-          .divide = divide};
-}
-
 // In the order of ReduceOp.
 using KernelsByOp = std::array<FoldKernels, 5>;
 
+// Gradients are summed; other operations make do with pairs.
 template <typename Codec, std::size_t kElementBytes, typename ProductCodec = Codec>
 constexpr KernelsByOp kernels_by_op(Divide divide) {
-  return {kernels_of<Codec, Sum, kElementBytes>(divide), kernels_of<Codec, Sum, kElementBytes>(divide),
-          kernels_of<Codec, Min, kElementBytes>(divide), kernels_of<Codec, Max, kElementBytes>(divide),
-          kernels_of<ProductCodec, Product, kElementBytes>(divide)};
+  const FoldKernels sum = {.trees = {fold<Codec, Sum, kElementBytes, 2>, fold<Codec, Sum, kElementBytes, 4>,
+                                     fold<Codec, Sum, kElementBytes, 8>},
+                           .divide = divide};
+  return {sum, sum, FoldKernels{.trees = {fold<Codec, Min, kElementBytes, 2>}, .divide = divide},
+          FoldKernels{.trees = {fold<Codec, Max, kElementBytes, 2>}, .divide = divide},
+          FoldKernels{.trees = {fold<ProductCodec, Product, kElementBytes, 2>}, .divide = divide}};
 }
 
 const FoldKernels& kernels_at(std::size_t dtype, std::size_t op) {

@@ -6,7 +6,6 @@
 #include <bitset>
 
 #include "lockstep/base/error.h"
-#include "lockstep/kernels/fold_kernels.h"
 
 namespace lockstep::kernels {
 
@@ -33,9 +32,9 @@ std::size_t partial_values(std::span<const Operand> operands) {
   return most;
 }
 
-unsigned leading_tree_height(std::span<const Operand> operands) {
+unsigned leading_tree_height(std::span<const Operand> operands, unsigned max_height) {
   unsigned height = 0;
-  const std::size_t limit = std::min(operands.size(), kMaxFoldOperands);
+  const std::size_t limit = std::min(operands.size(), std::size_t{1} << max_height);
   for (std::size_t leaves = 1; leaves <= limit; ++leaves) {
     const unsigned merges = operands[leaves - 1].merges;
     const auto perfect = static_cast<unsigned>(std::countr_zero(leaves));

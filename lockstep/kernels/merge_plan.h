@@ -12,8 +12,8 @@ namespace lockstep::kernels {
 // InternalError when the merges do not leave exactly one value, or the number of operands is out of range.
 std::size_t partial_values(std::span<const Operand> operands);
 
-// The height of the largest perfect tree, of at most kMaxFoldHeight, that the first operands make: the kernel
-// of that height may stand for their first merges. 0 when the first operand is not merged with the second.
-unsigned leading_tree_height(std::span<const Operand> operands);
+// The height of the largest perfect tree, of at most `max_height`, that the first operands make: a kernel of
+// that height may stand for their first merges. 0 when the first operand is not merged with the second.
+unsigned leading_tree_height(std::span<const Operand> operands, unsigned max_height);
 
 }  // namespace lockstep::kernels

@@ -43,7 +43,7 @@ Outputs outputs_at(std::span<std::byte* const> destinations, std::size_t offset)
 // The common exchanges of two, four and eight ranks: one kernel does all of it in one sweep.
 bool fold_in_one_sweep(const FoldKernels& kernels, std::span<const Operand> operands, Outputs out,
                        std::size_t elements) {
-  const unsigned height = leading_tree_height(operands);
+  const unsigned height = leading_tree_height(operands, kernels.max_height());
   if (height == 0 || operands.size() != std::size_t{1} << height || operands.back().merges != height) {
     return false;
   }

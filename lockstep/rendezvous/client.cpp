@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,8 @@ std::uint32_t milliseconds_left(Deadline deadline) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(left, std::numeric_limits<std::uint32_t>::max()));
 }
 
+using Answer = std::variant<PeerTable, Refusal>;
+
 [[noreturn]] void raise(const Refusal& refusal) {
   switch (refusal.kind) {
     case Refusal::Kind::usage:
@@ -30,7 +33,7 @@ std::uint32_t milliseconds_left(Deadline deadline) {
   throw DataError("a refusal of unknown kind");
 }
 
-PeerTable read_answer(transport::Connection& connection, int world, Deadline deadline) {
+Answer read_answer(transport::Connection& connection, int world, Deadline deadline) {
   std::vector<std::byte> bytes(kHeaderBytes);
   connection.read_all(bytes, deadline);
   const Header header = decode_header(bytes, world);
@@ -43,23 +46,22 @@ PeerTable read_answer(transport::Connection& connection, int world, Deadline dea
   }
   bytes.resize(header.body_bytes);
   connection.read_all(bytes, deadline);
-  if (header.type == MessageType::refusal) raise(decode_refusal(bytes));
+  if (header.type == MessageType::refusal) return decode_refusal(bytes);
   if (header.type != MessageType::table) throw DataError("the rendezvous answered with an arrival");
   return decode_table(bytes, world);
 }
 
-PeerTable talk(const transport::Address& server, Arrival& arrival, const transport::Credentials& credentials,
-               Deadline deadline) {
+Answer talk(const transport::Address& server, Arrival& arrival, const transport::Credentials& credentials,
+            Deadline deadline) {
   const auto [connection, peer] = transport::dial(server, credentials, deadline);
   arrival.patience_ms = milliseconds_left(deadline);
   connection->write_all(encode(arrival), deadline);
   return read_answer(*connection, arrival.world, deadline);
 }
 
-}  // namespace
-
-PeerTable meet(const transport::Address& server, Arrival arrival, const transport::Credentials& credentials,
-               Deadline deadline) {
+// What the connection raises says nothing about the rendezvous; what the server says is complete.
+Answer talk_with_context(const transport::Address& server, Arrival& arrival,
+                         const transport::Credentials& credentials, Deadline deadline) {
   const auto worded = [&](const CommError& error) {
     return fmt::format("rendezvous of rank {} at {}: {}", arrival.peer.rank, server.to_string(),
                        error.what());
@@ -73,6 +75,15 @@ PeerTable meet(const transport::Address& server, Arrival arrival, const transpor
   } catch (const Timeout& error) {
     throw Timeout(worded(error));
   }
+}
+
+}  // namespace
+
+PeerTable meet(const transport::Address& server, Arrival arrival, const transport::Credentials& credentials,
+               Deadline deadline) {
+  Answer answer = talk_with_context(server, arrival, credentials, deadline);
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) raise(*refusal);
+  return std::get<PeerTable>(std::move(answer));
 }
 
 }  // namespace lockstep::rendezvous

@@ -227,8 +227,22 @@ std::vector<std::string_view> setting_names() {
   return names;
 }
 
+std::string setting_help(std::string_view name) {
+  for (const Field& field : kFields) {
+    if (field.setting == name) return fmt::format("{} ({})", field.meaning, field.ours);
+  }
+  return "";
+}
+
 Placement resolve_placement(const PlacementInputs& inputs) {
   return Resolver(inputs).run();
+}
+
+Placement placement_from_environment() {
+  PlacementInputs inputs;
+  inputs.environment = process_environment();
+  inputs.detected_host_id = detect_host_id();
+  return resolve_placement(inputs);
 }
 
 }  // namespace lockstep::rendezvous

@@ -23,9 +23,12 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 // The environment of this process.
 Environment process_environment();
 
-// Values by setting name: the flag without dashes, as kSettingNames lists them.
+// Values by setting name: the flag without dashes, one of setting_names().
 using Settings = std::map<std::string, std::string, std::less<>>;
 std::vector<std::string_view> setting_names();
+
+// What a setting means and the variable of ours that sets it, in one line; empty for an unknown name.
+std::string setting_help(std::string_view name);
 
 struct PlacementInputs {
   Environment environment;
@@ -41,5 +44,8 @@ struct PlacementInputs {
 // is taken (the one before it for 65535). Slurm: the master is the first host of the node list, its port
 // 10000 + job id % 20000.
 Placement resolve_placement(const PlacementInputs& inputs);
+
+// The same for this process, without a command line or configuration.
+Placement placement_from_environment();
 
 }  // namespace lockstep::rendezvous

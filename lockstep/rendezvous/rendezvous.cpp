@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/rendezvous/rendezvous.h"
 
+#include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include <fmt/format.h>
@@ -14,6 +16,8 @@
 namespace lockstep::rendezvous {
 namespace {
 
+constexpr std::chrono::seconds kAskOtherRank0{2};
+
 Peer self(const Placement& placement, const LocalInfo& local) {
   return {.rank = placement.rank.value,
           .pid = static_cast<std::uint64_t>(::getpid()),
@@ -21,22 +25,6 @@ Peer self(const Placement& placement, const LocalInfo& local) {
           .host_name = host_name(),
           .tcp_address = local.tcp_address,
           .shm_address = local.shm_address};
-}
-
-Server serve_as_rank0(const Placement& placement, const transport::Secret& secret, const LocalInfo& local) {
-  try {
-    return Server({.listen = listening_address(placement.master()),
-                   .world = placement.world.value,
-                   .run = placement.run.value,
-                   .generation = placement.generation.value,
-                   .secret = secret,
-                   .tls = local.tls});
-  } catch (const UsageError& error) {
-    throw UsageError(
-        fmt::format("rank 0 cannot serve the rendezvous: {} (the port came from {}; a second "
-                    "process that believes it is rank 0 looks the same)",
-                    error.what(), placement.master_port.source));
-  }
 }
 
 PeerTable meet_at_master(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
@@ -55,6 +43,34 @@ PeerTable meet_at_master(const Placement& placement, const transport::Secret& se
   return meet(placement.master(), arrival, credentials, deadline);
 }
 
+// If the port is taken by another process that believes it is rank 0, that one names us both to all ranks.
+void ask_other_rank0(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
+                     Deadline deadline) {
+  const auto patience = std::min<std::chrono::nanoseconds>(deadline.left(), kAskOtherRank0);
+  try {
+    meet_at_master(placement, secret, local, Deadline::after(patience));
+  } catch (const CommError&) {
+    // Whoever listens there is not of our run.
+  } catch (const DataError&) {
+  }
+}
+
+Server serve_as_rank0(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
+                      Deadline deadline) {
+  try {
+    return Server({.listen = listening_address(placement.master()),
+                   .world = placement.world.value,
+                   .run = placement.run.value,
+                   .generation = placement.generation.value,
+                   .secret = secret,
+                   .tls = local.tls});
+  } catch (const UsageError& error) {
+    ask_other_rank0(placement, secret, local, deadline);
+    throw UsageError(fmt::format("rank 0 cannot serve the rendezvous (host from {}, port from {}): {}",
+                                 placement.master_host.source, placement.master_port.source, error.what()));
+  }
+}
+
 }  // namespace
 
 std::string_view version() {
@@ -67,7 +83,7 @@ PeerTable rendezvous(const Placement& placement, const transport::Secret& secret
   if (placement.rank.value != 0 || !placement.served_by_rank0.value) {
     return meet_at_master(placement, secret, local, deadline);
   }
-  Server server = serve_as_rank0(placement, secret, local);
+  Server server = serve_as_rank0(placement, secret, local, deadline);
   // Leaving this scope asks the thread to stop and waits for it: a server that is answering finishes first.
   const std::jthread serving([&](std::stop_token stop) { server.serve(deadline, stop); });
   // Through the master's address, not directly: a second rank 0 on another host is found out this way.

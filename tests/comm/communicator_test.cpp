@@ -31,8 +31,8 @@ INSTANTIATE_TEST_SUITE_P(Loopback, Conformance,
                          testing::Combine(testing::Values("loopback"), testing::Values(1, 2, 3, 4, 5, 6, 8),
                                           testing::ValuesIn(collective_cases())),
                          name_of_case);
-INSTANTIATE_TEST_SUITE_P(Processes, Conformance,
-                         testing::Combine(testing::Values("loopback"), testing::Values(2, 3, 4),
+INSTANTIATE_TEST_SUITE_P(Connected, Conformance,
+                         testing::Combine(testing::Values("shm", "tcp", "routed"), testing::Values(2, 3, 4),
                                           testing::ValuesIn(collective_cases())),
                          name_of_case);
 

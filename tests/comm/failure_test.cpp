@@ -135,8 +135,7 @@ TEST_P(Failures, ARankThatNeverComesIsNamed) {
           return;
         }
         EXPECT_THAT(failure_of([&] { comm.all_reduce(floats(1024)); }),
-                    AllOf(HasSubstr("all_reduce #1 on dp"), HasSubstr("rank 1 has not arrived after"),
-                          HasSubstr("its last call there was #0")));
+                    AllOf(HasSubstr("all_reduce #1 on dp"), HasSubstr("rank 1 has not arrived after")));
         others_gave_up.count_down();
       },
       300ms);
@@ -212,7 +211,7 @@ TEST_P(Failures, SizesOfAMessageMustAgree) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Failures, testing::Values("loopback"),
+INSTANTIATE_TEST_SUITE_P(Transports, Failures, testing::Values("loopback", "shm", "tcp"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

@@ -29,8 +29,8 @@ std::string expression(const std::vector<std::string>& operands, const std::vect
 }
 
 std::string tree_over(int leaves) {
-  std::vector<std::string> names;
-  for (int leaf = 0; leaf < leaves; ++leaf) names.push_back(std::string(1, static_cast<char>('a' + leaf)));
+  std::vector<std::string> names(leaves);
+  for (int leaf = 0; leaf < leaves; ++leaf) names[leaf] = static_cast<char>('a' + leaf);
   return expression(names, canonical_merges(leaves));
 }
 
@@ -76,6 +76,7 @@ TEST(Canonical, SubtreesMergeToTheSameTreeWhereverTheyAreCut) {
       first = lane;
     }
     std::vector<std::string> names;
+    names.reserve(operands.size());
     for (const Subtree& operand : operands) names.push_back(lane_tree(operand.first, operand.count));
     ASSERT_EQ(expression(names, canonical_merges(operands)), lane_tree(0, kLanes)) << cuts;
   }

@@ -217,6 +217,12 @@ TEST(CheckRules, SendsOfMadeValuesNeedADestination) {
   expect_wrong(root_spec(), programs, "has no destination to send it from");
 }
 
+TEST(CheckRules, OnlyReductionsFinish) {
+  const Programs programs = {program(0, 2, {8}, {{send(kAll, {1})}}),
+                             program(1, 2, {8}, {{reduce({message(0)}, kAll, {}, kFinish)}})};
+  expect_wrong(spec_of(Op::broadcast, 2, 8), programs, "it finishes a reduction, but broadcast makes none");
+}
+
 TEST(CheckMatching, NamesMessagesWithoutAPartner) {
   Programs programs = reduce_through_root();
   programs[1].rounds.pop_back();

@@ -44,6 +44,36 @@ Element add(const Element& a, const Element& b) {
           .specified = a.specified && b.specified};
 }
 
+bool runs(const Program& program, const Slice& slice) {
+  return slice.buffer < program.buffer_elements.size() && slice.range.begin < slice.range.end &&
+         slice.range.end <= program.buffer_elements[slice.buffer];
+}
+
+// Can this move be run at all, whatever it then does?
+bool runs(const Program& program, const Move& move) {
+  int values = 0;
+  for (const Source& source : move.sources) {
+    if (source.from == kLocal ? !runs(program, source.slice)
+                              : source.from < 0 || source.from >= program.world) {
+      return false;
+    }
+    values += 1 - source.merges;
+    if (values < 1) return false;
+  }
+  const bool peers_exist = std::ranges::all_of(
+      move.send_to, [&](Rank peer) { return peer >= 0 && peer < program.world && peer != program.rank; });
+  if (move.into && !runs(program, *move.into)) return false;
+  const bool can_send = move.into || move.sources[0].from == kLocal || move.send_to.empty();
+  return values == 1 && peers_exist && can_send;
+}
+
+bool runs(const Program& program) {
+  return std::ranges::all_of(program.rounds, [&](const Round& round) {
+    return std::ranges::all_of(
+        round, [&](const Move& move) { return !move.sources.empty() && runs(program, move); });
+  });
+}
+
 struct Message {
   Rank sender = 0;
   Slice slice;
@@ -94,7 +124,7 @@ class Run {
           if (can_fire(rank, move)) ready.emplace_back(rank, move);
         }
       }
-      if (ready.empty()) return;
+      if (ready.empty() || sizes_differ_) return;
       const auto [rank, move] = ready[random_() % ready.size()];
       fire(rank, move);
     }
@@ -173,6 +203,7 @@ class Run {
       for (int merge = 0; merge < source.merges; ++merge) {
         const std::vector<Element> upper = std::move(stack.back());
         stack.pop_back();
+        if (upper.size() != stack.back().size()) return stop();
         std::ranges::transform(stack.back(), upper, stack.back().begin(), add);
       }
     }
@@ -183,6 +214,7 @@ class Run {
       }
     }
     if (move.into) {
+      if (move.into->range.size() != stack.back().size()) return stop();
       std::ranges::copy(stack.back(), memory_[rank][move.into->buffer].begin() +
                                           static_cast<std::ptrdiff_t>(move.into->range.begin));
     }
@@ -191,6 +223,8 @@ class Run {
       channels_[{static_cast<Rank>(rank), to}].messages[number].offered = true;
     }
   }
+
+  void stop() { sizes_differ_ = true; }
 
   std::vector<Element> take(Channel& channel) {
     const Message& message = channel.messages[channel.taken++];
@@ -219,6 +253,7 @@ class Run {
   std::vector<std::vector<std::vector<Element>>> memory_;    // by rank, buffer, index
   std::map<std::pair<Rank, Rank>, Channel> channels_;
   bool buffered_ = false;
+  bool sizes_differ_ = false;
 };
 
 // The canonical tree over lanes [first, first + count), by pieces; without lanes every rank is one.
@@ -321,6 +356,9 @@ std::optional<std::string> judge_barrier(const CollectiveSpec& spec, std::span<c
 
 std::optional<std::string> run_once(const CollectiveSpec& spec, std::span<const Program> programs,
                                     std::uint64_t seed) {
+  for (const Program& program : programs) {
+    if (!runs(program)) return fmt::format("the program of rank {} cannot be run", program.rank);
+  }
   Run run(spec, programs, seed);
   run.play([](Rank) { return true; });
   for (std::size_t rank = 0; rank < programs.size(); ++rank) {

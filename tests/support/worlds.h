@@ -7,8 +7,8 @@
 
 namespace lockstep::test {
 
-// The endpoints of a world over one transport, all in this process: "loopback", "shm", "tcp", or "routed" (two hosts of
-// about the same size: shm inside, tcp between them).
+// The endpoints of a world over one transport, all in this process: "loopback", "shm", "tcp", or "routed"
+// (two hosts of about the same size: shm inside, tcp between them).
 Endpoints make_world(const std::string& transport, int world);
 
 }  // namespace lockstep::test

@@ -101,7 +101,14 @@ std::optional<Fault> size_fault(const Move& move) {
   return std::nullopt;
 }
 
-std::optional<Fault> move_fault(const Program& program, const Move& move) {
+bool reduces(Op op) {
+  return op == Op::all_reduce || op == Op::reduce_scatter || op == Op::reduce;
+}
+
+std::optional<Fault> move_fault(const CollectiveSpec& spec, const Program& program, const Move& move) {
+  if (move.finish && !reduces(spec.op)) {
+    return Fault{{}, fmt::format("it finishes a reduction, but {} makes none", name_of(spec.op))};
+  }
   if (auto fault = source_fault(program, move)) return fault;
   if (auto fault = destination_fault(program, move)) return fault;
   for (const Rank peer : move.send_to) {
@@ -135,7 +142,7 @@ std::optional<Violation> program_fault(const CollectiveSpec& spec, const Program
   }
   for (std::size_t round = 0; round < program.rounds.size(); ++round) {
     for (std::size_t move = 0; move < program.rounds[round].size(); ++move) {
-      if (auto fault = move_fault(program, program.rounds[round][move])) {
+      if (auto fault = move_fault(spec, program, program.rounds[round][move])) {
         return Violation{rank, static_cast<int>(round), static_cast<int>(move), fault->range, fault->reason};
       }
     }

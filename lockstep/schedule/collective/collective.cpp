@@ -65,6 +65,14 @@ Algorithm parse_algorithm(std::string_view name) {
   return parse_in(kAlgorithms, "algorithm", name);
 }
 
+GridShape squarest_grid(int world, bool torus) {
+  int rows = 1;
+  for (int divisor = 1; divisor * divisor <= world; ++divisor) {
+    if (world % divisor == 0) rows = divisor;
+  }
+  return {.rows = rows, .columns = world / rows, .torus = torus};
+}
+
 bool supports(Algorithm algorithm, Op op) {
   switch (algorithm) {
     case Algorithm::direct:

@@ -3,14 +3,16 @@
 // What a collective promises, apart from how it is done.
 //
 // The caller's buffers, for `count` elements on each of `world` ranks; chunk r is chunk_range(count, world,
-// r):
+// r). What is not named ends unspecified.
+//
 //   all_reduce      buffer 0 (count): every rank's values in, their reduction out, on every rank.
-//   reduce_scatter  buffer 0 (count): values in; on rank r chunk r of the reduction out, the rest
-//   unspecified. all_gather      buffer 0 (count): on rank r chunk r in; all chunks out. broadcast buffer 0
-//   (count): the root's values out on every rank. reduce          buffer 0 (count): values in; the reduction
-//   out on the root, the rest unspecified. all_to_all      buffer 0 in, buffer 1 out (world * count each):
-//   block p of rank r becomes block r of rank p. barrier         no buffer of the caller's; no rank leaves
-//   before every rank has entered.
+//   reduce_scatter  buffer 0 (count): values in; on rank r chunk r of the reduction out.
+//   all_gather      buffer 0 (count): on rank r chunk r in; all chunks out.
+//   broadcast       buffer 0 (count): the root's values out on every rank.
+//   reduce          buffer 0 (count): values in; the reduction out on the root.
+//   all_to_all      buffers 0 in, 1 out (world * count each): block p of rank r becomes block r of rank p.
+//   barrier         no buffer of the caller's; no rank leaves before every rank has entered.
+//
 // With lanes (all_reduce and reduce_scatter): buffers 0..k-1 (count each) hold the partial sums of the k
 // pieces the rank brings; a rank without pieces has just buffer 0. The result is in buffer 0; the others end
 // unspecified.
@@ -62,6 +64,9 @@ struct GridShape {
   bool operator==(const GridShape&) const = default;
 };
 
+// The most even grid that holds `world` ranks.
+GridShape squarest_grid(int world, bool torus);
+
 // Everything that determines the programs of a collective; equal specs give equal programs on every rank.
 struct CollectiveSpec {
   Op op = Op::all_reduce;
@@ -73,7 +78,7 @@ struct CollectiveSpec {
   GridShape grid;                    // mesh: rows * columns == world
   std::vector<int> ranks_per_host;   // hierarchical: consecutive ranks share a host; sums to world, each >= 1
   Algorithm inner = Algorithm::direct;  // hierarchical: inside a host
-  Algorithm outer = Algorithm::direct;  // hierarchical: between hosts
+  Algorithm outer = Algorithm::direct;  // hierarchical: between hosts; must support `op`
   // Lane tree (algorithm direct): the pieces that each rank brings; together they cover all lanes once, in
   // order. Empty: no lanes, every rank brings one value.
   std::vector<std::vector<Subtree>> pieces;

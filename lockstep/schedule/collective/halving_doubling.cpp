@@ -29,9 +29,9 @@ struct Block {
 std::vector<Block> blocks_of(int world) {
   std::vector<Block> blocks;
   for (Rank first = 0; first < world;) {
-    const int bits = std::bit_width(static_cast<unsigned>(world - first)) - 1;
-    blocks.push_back({first, bits});
-    first += 1 << bits;
+    const unsigned size = std::bit_floor(static_cast<unsigned>(world - first));
+    blocks.push_back({first, std::countr_zero(size)});
+    first += static_cast<Rank>(size);
   }
   return blocks;
 }

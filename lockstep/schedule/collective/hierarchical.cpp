@@ -98,6 +98,7 @@ class Hierarchy {
   }
   std::vector<View> shares_of_chunks() const {
     std::vector<View> shares;
+    shares.reserve(owners_);
     for (int owner = 0; owner < owners_; ++owner) shares.push_back(share_of(owner));
     return shares;
   }

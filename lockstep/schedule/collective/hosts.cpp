@@ -2,6 +2,7 @@
 #include "lockstep/schedule/collective/hosts.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace lockstep::schedule {
 
@@ -19,14 +20,14 @@ int HostLayout::host_of(Rank rank) const {
 }
 
 std::vector<Rank> HostLayout::ranks_of(int host) const {
-  std::vector<Rank> ranks;
-  for (int seat = 0; seat < size[host]; ++seat) ranks.push_back(first[host] + seat);
+  std::vector<Rank> ranks(size[host]);
+  std::iota(ranks.begin(), ranks.end(), first[host]);
   return ranks;
 }
 
 std::vector<Rank> HostLayout::ranks_in_seat(int seat) const {
-  std::vector<Rank> ranks;
-  for (Rank first_rank : first) ranks.push_back(first_rank + seat);
+  std::vector<Rank> ranks = first;
+  for (Rank& rank : ranks) rank += seat;
   return ranks;
 }
 
@@ -37,14 +38,6 @@ int owners_per_host(const CollectiveSpec& spec) {
   if (scatters && !supports(spec.inner, Op::reduce_scatter)) return 1;
   if (gathers && !supports(spec.inner, Op::all_gather)) return 1;
   return *std::min_element(spec.ranks_per_host.begin(), spec.ranks_per_host.end());
-}
-
-GridShape squarest_grid(int world, bool torus) {
-  int rows = 1;
-  for (int divisor = 1; divisor * divisor <= world; ++divisor) {
-    if (world % divisor == 0) rows = divisor;
-  }
-  return {.rows = rows, .columns = world / rows, .torus = torus};
 }
 
 }  // namespace lockstep::schedule

@@ -29,7 +29,4 @@ struct HostLayout {
 // (all_gather, all_reduce); then seat 0 is the leader of its host. For rooted operations always one.
 int owners_per_host(const CollectiveSpec& spec);
 
-// A grid for `world` ranks, as square as possible.
-GridShape squarest_grid(int world, bool torus);
-
 }  // namespace lockstep::schedule

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numeric>
 #include <utility>
 
 #include "lockstep/schedule/collective/mesh.h"
@@ -43,10 +44,11 @@ class Grid {
   Phase rows_by_chunk(bool finish) const {
     Phase phase;
     for (int row = 0; row < rows_; ++row) {
-      const std::size_t begin = task_.chunks[row * columns_].begin;
+      const Rank first = row * columns_;
+      const std::size_t begin = task_.chunks[first].begin;
       std::vector<Range> chunks;
       for (int column = 0; column < columns_; ++column) {
-        const Range chunk = task_.chunks[row * columns_ + column];
+        const Range chunk = task_.chunks[first + column];
         chunks.push_back({chunk.begin - begin, chunk.end - begin});
       }
       phase.push_back(along_row(row, {.op = task_.op, .chunks = chunks, .finish = finish}, begin));
@@ -57,7 +59,7 @@ class Grid {
   Phase columns_by_row(bool finish) const {
     std::vector<Range> chunks;
     for (int row = 0; row < rows_; ++row) {
-      const int first = row * columns_;
+      const Rank first = row * columns_;
       chunks.push_back({task_.chunks[first].begin, task_.chunks[first + columns_ - 1].end});
     }
     Phase phase;
@@ -68,13 +70,13 @@ class Grid {
   }
 
   Part along_row(int row, Task task, std::size_t begin) const {
-    std::vector<Rank> members;
-    for (int column = 0; column < columns_; ++column) members.push_back(row * columns_ + column);
+    std::vector<Rank> members(columns_);
+    std::iota(members.begin(), members.end(), row * columns_);
     return part(std::move(members), std::move(task), begin);
   }
   Part along_column(int column, Task task, std::size_t begin) const {
-    std::vector<Rank> members;
-    for (int row = 0; row < rows_; ++row) members.push_back(row * columns_ + column);
+    std::vector<Rank> members(rows_);
+    for (int row = 0; row < rows_; ++row) members[row] = row * columns_ + column;
     return part(std::move(members), std::move(task), begin);
   }
   Part part(std::vector<Rank> members, Task task, std::size_t begin) const {

@@ -4,9 +4,11 @@
 // programs, check/ proves them, comm/ runs them, sim/ times them.
 //
 // A *move* makes one value (a run of elements) out of its sources, stores it in a local slice and may send it
-// on. Plain cases: send   = {local slice}          -> peers
-//              recv   = {message of a peer}    -> local slice
-//              reduce = {local slice, message} -> local slice (-> peers)
+// on. Plain cases:
+//
+//   send    {local slice}           -> peers
+//   recv    {message of a peer}     -> local slice
+//   reduce  {local slice, message}  -> local slice (-> peers)
 //
 // Messages from rank a to rank b are matched in order: the k-th message that a's program sends to b is the
 // k-th that b's program takes from a. (Inside a round: in the order of the moves, then of send_to or of
@@ -23,9 +25,9 @@
 //  - a move that sends and does not merely forward one local slice has a destination (it is sent from there);
 //  - inside a move the destination may equal a local source exactly, and otherwise overlaps none;
 //  - inside a round no move writes what another move of the round reads or writes, with one exception, the
-//  in-place
-//    exchange: a slice that is sent to peer p may be received back from p in the same round, if p makes the
-//    value it returns from that very message (then the bytes have been taken before the new ones can exist).
+//    in-place exchange: a slice that is sent to peer p may be received back from p in the same round, if p
+//    makes the value it returns from that very message (then the bytes have been taken before the new ones
+//    can exist).
 #pragma once
 
 #include <cstddef>

@@ -17,8 +17,8 @@ Task task_of(const CollectiveSpec& spec, Rank rank) {
 }
 
 std::vector<Range> even_chunks(std::size_t count, int world) {
-  std::vector<Range> chunks;
-  for (int index = 0; index < world; ++index) chunks.push_back(chunk_range(count, world, index));
+  std::vector<Range> chunks(world);
+  for (int index = 0; index < world; ++index) chunks[index] = chunk_range(count, world, index);
   return chunks;
 }
 

@@ -12,6 +12,10 @@
 namespace lockstep::transport::mpi {
 namespace {
 
+int tag_of(StreamId stream) {
+  return static_cast<int>(stream);
+}
+
 std::size_t frames_of(std::size_t bytes) {
   return (bytes + kFramePayload - 1) / kFramePayload;
 }
@@ -25,7 +29,7 @@ DataHeader header_of(Frame& frame) {
 }  // namespace
 
 MpiChannel::MpiChannel(Station& station, bool& peer_gone, Rank peer, StreamId stream)
-    : station_(station), peer_gone_(peer_gone), peer_(peer), tag_(static_cast<int>(stream)) {}
+    : station_(station), peer_gone_(peer_gone), peer_(peer), stream_(stream) {}
 
 void MpiChannel::send(const Envelope& envelope, ConstBytes payload) {
   if (!abandoned_) {
@@ -118,15 +122,21 @@ void MpiChannel::start_frame() {
   Outgoing& message = outgoing_.front();
   const ConstBytes piece = message.payload.subspan(
       message.offset, std::min(kFramePayload, message.payload.size() - message.offset));
-  const DataHeader header{.envelope = message.envelope,
-                          .message = messages_started_,
-                          .message_bytes = message.payload.size(),
-                          .offset = message.offset,
-                          .payload_bytes = piece.size()};
+  DataHeader header{.envelope = message.envelope,
+                    .message = messages_started_,
+                    .message_bytes = message.payload.size(),
+                    .offset = message.offset,
+                    .payload_bytes = piece.size()};
+  const NoticeLog& own = station_.notices.published(stream_);
+  if (own.count > 0) {
+    header.notices = own.count;
+    header.newest_notice = own.at(own.count - 1).value_or(NoticeHead{});
+  }
   Frame frame = station_.frames.take();
   std::memcpy(frame.all().data(), &header, sizeof(header));
   std::memcpy(frame.payload().data(), piece.data(), piece.size());
-  const Transfer transfer = station_.wire.send(peer_, tag_, frame.all().first(sizeof(header) + piece.size()));
+  const Transfer transfer =
+      station_.wire.send(peer_, tag_of(stream_), frame.all().first(sizeof(header) + piece.size()));
   message.offset += piece.size();
   const bool ends_message = message.offset == message.payload.size();
   departing_.push_back({.frame = std::move(frame), .transfer = transfer, .ends_message = ends_message});
@@ -161,7 +171,7 @@ bool MpiChannel::pump_incoming() {
 void MpiChannel::post_receives() {
   while (frames_to_post_ > 0 && arriving_.size() < kWindow && !peer_gone_) {
     Frame frame = station_.frames.take();
-    const Transfer transfer = station_.wire.receive(peer_, tag_, frame.all());
+    const Transfer transfer = station_.wire.receive(peer_, tag_of(stream_), frame.all());
     arriving_.push_back({.frame = std::move(frame), .transfer = transfer});
     --frames_to_post_;
   }
@@ -183,14 +193,21 @@ bool MpiChannel::front_arrived() {
   }
   front.arrived = outcome.state == State::done;
   if (front.arrived && !abandoned_) {
-    const DataHeader header = header_of(front.frame);
-    if (outcome.bytes < sizeof(header) || header.magic != DataHeader::kMagic ||
-        header.payload_bytes != outcome.bytes - sizeof(header)) {
-      throw DataError(fmt::format("mpi: rank {} sent {} bytes on stream {} that are no data frame", peer_,
-                                  outcome.bytes, tag_));
-    }
+    read_header(front.frame, outcome.bytes);
   }
   return front.arrived;
+}
+
+void MpiChannel::read_header(Frame& frame, std::size_t bytes) {
+  const DataHeader header = header_of(frame);
+  if (bytes < sizeof(header) || header.magic != DataHeader::kMagic ||
+      header.payload_bytes != bytes - sizeof(header)) {
+    throw DataError(
+        fmt::format("mpi: rank {} sent {} bytes on stream {} that are no data frame", peer_, bytes, stream_));
+  }
+  if (header.notices > 0) {
+    station_.notices.note(peer_, stream_, header.notices - 1, header.newest_notice);
+  }
 }
 
 ConstBytes MpiChannel::front_payload() {
@@ -208,7 +225,7 @@ ConstBytes MpiChannel::front_payload() {
       header.payload_bytes != std::min(kFramePayload, message.bytes - begin)) {
     throw DataError(
         fmt::format("mpi: a frame of rank {} on stream {} is message {} offset {} instead of {} and {}",
-                    peer_, tag_, header.message, header.offset, receives_done_, begin));
+                    peer_, stream_, header.message, header.offset, receives_done_, begin));
   }
   return front.frame.payload().first(header.payload_bytes);
 }

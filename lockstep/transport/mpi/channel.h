@@ -8,6 +8,7 @@
 #include "lockstep/transport/channel.h"
 #include "lockstep/transport/endpoint.h"
 #include "lockstep/transport/mpi/frame.h"
+#include "lockstep/transport/mpi/notices.h"
 #include "lockstep/transport/mpi/wire.h"
 
 namespace lockstep::transport::mpi {
@@ -15,6 +16,7 @@ namespace lockstep::transport::mpi {
 // What all channels of an endpoint use.
 struct Station {
   Wire& wire;
+  Notices& notices;
   FramePool frames = {};
   bool moved = false;  // since the endpoint last looked
 };
@@ -73,6 +75,7 @@ class MpiChannel final : public Channel {
   void start_frame();
   void post_receives();
   bool front_arrived();
+  void read_header(Frame& frame, std::size_t bytes);
   ConstBytes front_payload();
   void take(std::size_t bytes);
   void pop_arrival();
@@ -81,7 +84,7 @@ class MpiChannel final : public Channel {
   Station& station_;
   bool& peer_gone_;
   Rank peer_;
-  int tag_;
+  StreamId stream_;
 
   std::deque<Outgoing> outgoing_;
   std::deque<UnderWay> departing_;

@@ -26,20 +26,20 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds kShortestNap{200};
 constexpr std::chrono::microseconds kLongestNap{1000};
-constexpr std::chrono::milliseconds kFarewellAfterFailure{2000};
+constexpr std::chrono::milliseconds kFarewellAfterFailure{5000};
 constexpr std::align_val_t kAlignment{64};
 
 // What MPI may still be using when an endpoint ends. Destroyed only if it has let go of all of it.
 struct Machinery {
   explicit Machinery(Deadline deadline)
       : wire(mpi::open_wire(deadline)),
-        station{.wire = *wire},
         notices(*wire),
+        station{.wire = *wire, .notices = notices},
         peer_gone(static_cast<std::size_t>(wire->world()), 0) {}
 
   std::unique_ptr<mpi::Wire> wire;
-  mpi::Station station;
   mpi::Notices notices;
+  mpi::Station station;
   std::deque<bool> peer_gone;  // as MPI reports; a deque: channels refer to its elements
   std::map<std::pair<Rank, StreamId>, mpi::MpiChannel> channels;
 

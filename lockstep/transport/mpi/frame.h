@@ -28,12 +28,13 @@ struct DataHeader {
   std::uint64_t message = 0;        // its number on the channel
   std::uint64_t message_bytes = 0;  // of the whole message
   std::uint64_t offset = 0;         // of this frame's payload in it
-  std::uint64_t reserved = 0;
   std::uint64_t payload_bytes = 0;
+  std::uint64_t notices = 0;  // how many the sender has published on this stream; 0: none
+  NoticeHead newest_notice = {};
 
   static constexpr std::uint64_t kMagic = 0x4c6f636b44617461;
 };
-static_assert(sizeof(DataHeader) == 64, "the payload that follows is aligned to 64 bytes");
+static_assert(sizeof(DataHeader) == 128, "the payload that follows is aligned to 64 bytes");
 
 enum class ControlKind : std::uint32_t { notice = 1, failure = 2, goodbye = 3 };
 

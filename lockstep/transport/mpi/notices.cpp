@@ -12,7 +12,10 @@
 namespace lockstep::transport::mpi {
 
 void NoticeLog::add(std::uint64_t index, const NoticeHead& head) {
-  newest[index % kNoticeHistory] = std::pair(index, head);
+  auto& place = newest[index % kNoticeHistory];
+  if (!place || place->first <= index) {
+    place = std::pair(index, head);
+  }
   count = std::max(count, index + 1);
 }
 
@@ -80,6 +83,10 @@ const NoticeLog& Notices::heard(Rank peer, StreamId stream) const {
   const auto& logs = peers_[peer].logs;
   const auto found = logs.find(stream);
   return found == logs.end() ? kNothing : found->second;
+}
+
+void Notices::note(Rank peer, StreamId stream, std::uint64_t index, const NoticeHead& head) {
+  peers_[peer].logs[stream].add(index, head);
 }
 
 bool Notices::progress() {

@@ -38,7 +38,11 @@ class Notices {
   void fail(StreamId stream, std::string_view why);
   void say_goodbye();
 
+  // What this rank has published, and what is known of a peer.
+  const NoticeLog& published(StreamId stream) { return own_[stream]; }
   const NoticeLog& heard(Rank peer, StreamId stream) const;
+  // A notice of a peer that came along with data.
+  void note(Rank peer, StreamId stream, std::uint64_t index, const NoticeHead& head);
   bool said_goodbye(Rank peer) const { return peers_[peer].gone; }
   // Has a stream broken here or, as far as is known, at a peer?
   bool any_failure() const { return any_failure_; }

@@ -3,6 +3,8 @@
 // The conformance suite over MPI. Every process that mpirun started runs all tests in lock step; each test
 // makes an endpoint of all of them, and a test for fewer ranks is run by the first ones. Not run here: a
 // sleep that lasts (a rank that waits for MPI naps), and a death inside a process.
+#include "lockstep/transport/mpi/endpoint.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,8 +14,6 @@
 
 #include <gtest/gtest.h>
 #include <mpi.h>
-
-#include "lockstep/transport/mpi/endpoint.h"
 
 #include "tests/transport/conformance.h"
 

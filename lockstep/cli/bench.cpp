@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/bench.h"
+
+#include <iostream>
+
+#include <CLI/App.hpp>
+
+#include "lockstep/cli/commands.h"
+
+namespace lockstep::cli {
+namespace {
+
+// Until there is a second benchmark, help about the command is help about the first.
+int bench(std::vector<std::string> arguments) {
+  if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
+    arguments.insert(arguments.begin(), "collectives");
+  }
+  return run_bench(arguments, std::cout);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand("bench", "Measure collectives, also against other libraries");
+  // It reads its own flags, --help among them.
+  command->prefix_command();
+  command->set_help_flag("");
+  command->callback(
+      [&invocation] { invocation.action = [&invocation] { return bench(invocation.trailing); }; });
+}
+
+}  // namespace lockstep::cli

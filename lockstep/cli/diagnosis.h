@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/cli/system_facts.h"
+#include "lockstep/rendezvous/placement.h"
+
+namespace lockstep::cli {
+
+// Whether a transport works here: tried, not guessed.
+struct TransportCheck {
+  std::string name;
+  bool available = false;
+  std::string detail;  // what was tried, or why it is not available
+};
+
+struct SecretCheck {
+  enum class Origin { none, value, file } origin = Origin::none;
+  std::string file;     // when it comes from a file
+  std::string problem;  // why it cannot be used; empty: it can
+  bool tls = false;     // certificates are set
+};
+
+// All that `lockstep doctor` found out.
+struct Examination {
+  std::optional<rendezvous::Placement> placement;
+  std::string placement_problem;  // when there is no placement
+  SystemFacts system;
+  std::vector<TransportCheck> transports;
+  SecretCheck secret;
+  bool met = false;  // the ranks have met, which proves more about the network than any guess
+};
+
+struct Diagnosis {
+  std::vector<std::string> problems;  // a run would fail
+  std::vector<std::string> advice;    // a run would be slower than it could be
+};
+
+// Pure: plain sentences, each with what to do.
+Diagnosis diagnose(const Examination& examination);
+
+// Tries shm (a sealed memory file), tcp (a loopback listener) and mpi (was it built in).
+std::vector<TransportCheck> check_transports();
+
+// Looks where the secret would come from, without printing or keeping it.
+SecretCheck check_secret();
+
+}  // namespace lockstep::cli

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include <CLI/App.hpp>
+
+#include "lockstep/base/error.h"
+#include "lockstep/cli/commands.h"
+#include "lockstep/cli/diagnosis.h"
+#include "lockstep/cli/doctor_report.h"
+#include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/placement_flags.h"
+#include "lockstep/rendezvous/rendezvous.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct DoctorFlags {
+  PlacementFlags placement;
+  bool json = false;
+  bool meet = false;
+};
+
+Examination examine(const PlacementFlags& flags) {
+  Examination result;
+  try {
+    result.placement = flags.resolve();
+  } catch (const UsageError& error) {
+    result.placement_problem = error.what();
+  }
+  result.system = read_system_facts();
+  result.transports = check_transports();
+  result.secret = check_secret();
+  return result;
+}
+
+rendezvous::PeerTable meet(const rendezvous::Placement& placement) {
+  rendezvous::LocalInfo local;
+  local.tls = transport::tls_from_environment();
+  return rendezvous::rendezvous(placement, transport::Secret::from_environment(), local,
+                                Deadline::after(placement.timeout.value));
+}
+
+int doctor(const DoctorFlags& flags) {
+  // Meeting comes first and raises its own errors: a rank that cannot meet must say so in one sentence.
+  std::optional<rendezvous::PeerTable> peers;
+  if (flags.meet) peers = meet(flags.placement.resolve());
+  Examination examination = examine(flags.placement);
+  examination.met = peers.has_value();
+  const Diagnosis diagnosis = diagnose(examination);
+  std::cout << (flags.json ? report_json(examination, diagnosis, peers)
+                           : report_text(examination, diagnosis, peers))
+            << std::flush;
+  return diagnosis.problems.empty() ? kDone : kBadUsage;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Show where every setting comes from, what the host offers, and what is wrong");
+  command->footer(
+      "Exit code 0: all is well. With --meet every rank of the run must be started, for example\n"
+      "`srun lockstep doctor --meet` or `lockstep launch -n 4 lockstep doctor --meet`.");
+  const auto flags = std::make_shared<DoctorFlags>();  // shared by the options and the action
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->add_flag("--meet", flags->meet, "Also meet the other ranks and list them");
+  flags->placement.add_to(*command);
+  command->callback([flags, &invocation] { invocation.action = [flags] { return doctor(*flags); }; });
+}
+
+}  // namespace lockstep::cli

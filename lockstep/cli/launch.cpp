@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+#include <memory>
+#include <numeric>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/cli/commands.h"
+#include "lockstep/cli/exit_codes.h"
+#include "lockstep/rendezvous/hostfile.h"
+#include "lockstep/rendezvous/launcher.h"
+
+namespace lockstep::cli {
+namespace {
+
+using rendezvous::HostSlots;
+using rendezvous::LaunchOptions;
+using rendezvous::LaunchResult;
+
+struct LaunchFlags {
+  int workers = 0;  // 0: not given
+  int nodes = 1;
+  int node_rank = 0;
+  std::string host_file;
+  std::string master_host;
+  int master_port = rendezvous::kDefaultPort;
+  std::string run = "default";
+  bool prefix = false;
+  double grace_seconds = 5;
+};
+
+// Hosts of equal size when only their number is given; the first host is the master unless told otherwise.
+std::vector<HostSlots> hosts_from(const LaunchFlags& flags) {
+  if (!flags.host_file.empty()) return rendezvous::load_hostfile(flags.host_file);
+  return std::vector<HostSlots>(static_cast<std::size_t>(flags.nodes),
+                                HostSlots{flags.master_host, std::max(1, flags.workers)});
+}
+
+LaunchOptions::Hosts place_among(const std::vector<HostSlots>& hosts, const LaunchFlags& flags) {
+  if (flags.node_rank >= static_cast<int>(hosts.size())) {
+    throw UsageError(fmt::format("--node-rank is {}, but there are {} hosts: they count from 0",
+                                 flags.node_rank, hosts.size()));
+  }
+  const auto here = hosts.begin() + flags.node_rank;
+  const std::string& master = flags.master_host.empty() ? hosts.front().host : flags.master_host;
+  if (master.empty()) throw UsageError("several hosts need --master-addr: the address of the first one");
+  return {.world = rendezvous::total_slots(hosts),
+          .first_rank = std::accumulate(hosts.begin(), here, 0,
+                                        [](int sum, const HostSlots& host) { return sum + host.slots; }),
+          .node_rank = flags.node_rank,
+          .master = {master, static_cast<std::uint16_t>(flags.master_port), {}},
+          .run = flags.run};
+}
+
+LaunchOptions options_from(const LaunchFlags& flags, const std::vector<std::string>& command) {
+  if (command.empty()) {
+    throw UsageError(
+        "no program to launch: write it after the flags, as in `lockstep launch -n 4 ./program`");
+  }
+  LaunchOptions options;
+  options.command = command;
+  options.environment = rendezvous::process_environment();
+  options.prefix_output = flags.prefix;
+  options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(flags.grace_seconds * 1000));
+  options.workers = std::max(1, flags.workers);
+  if (flags.nodes > 1 || !flags.host_file.empty()) {
+    if (flags.workers > 0 && !flags.host_file.empty()) {
+      throw UsageError("give either -n or --hostfile: the file says how many ranks each host starts");
+    }
+    const std::vector<HostSlots> hosts = hosts_from(flags);
+    options.hosts = place_among(hosts, flags);
+    options.workers = hosts[static_cast<std::size_t>(flags.node_rank)].slots;
+  }
+  return options;
+}
+
+int launch(const LaunchFlags& flags, const std::vector<std::string>& command) {
+  const LaunchResult result = rendezvous::launch(options_from(flags, command));
+  if (result.first_failure) {
+    std::cerr << fmt::format(
+        "lockstep: {}{}\n", result.first_failure->to_string(),
+        flags.workers > 1 ? "; it was the first to fail, and the others were ended" : "");
+  }
+  return result.exit_code();
+}
+
+void add_host_flags(CLI::App& command, LaunchFlags& flags) {
+  const char* group = "Several hosts (run one launcher on each, with the same secret)";
+  command.add_option("--nnodes", flags.nodes, "Number of hosts")->check(CLI::Range(1, 65'536))->group(group);
+  command.add_option("--node-rank,--node_rank", flags.node_rank, "Which of the hosts this is, from 0")
+      ->check(CLI::Range(0, 65'535))
+      ->group(group);
+  command.add_option("--hostfile", flags.host_file, "Lines of `host slots=8`; replaces -n and --nnodes")
+      ->group(group);
+  command.add_option("--master-addr,--master_addr", flags.master_host, "Address of the first host")
+      ->group(group);
+  command.add_option("--master-port,--master_port", flags.master_port, "Port on the first host")
+      ->check(CLI::Range(1, 65'535))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--run-id", flags.run, "Name of the run; the same on all hosts")
+      ->capture_default_str()
+      ->group(group);
+}
+
+}  // namespace
+
+void add_launch(CLI::App& app, Invocation& invocation) {
+  CLI::App* command =
+      app.add_subcommand("launch", "Start copies of a program on this host as ranks of one run");
+  command->prefix_command();
+  command->footer(
+      "Write the program and its arguments after the flags, as in: lockstep launch -n 4 ./program "
+      "--its-flag\n"
+      "(with -- before it if its name begins with a dash). No shell reads them.\n\n"
+      "The program finds its rank in RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and "
+      "MASTER_PORT,\n"
+      "as under torchrun. A secret is made for the run unless LOCKSTEP_SECRET or LOCKSTEP_SECRET_FILE is "
+      "set.\n"
+      "When a rank fails, the others are ended and the exit code is that of the first failure (128 + signal\n"
+      "for one that was killed). Ending the launcher, even with kill -9, ends all ranks.");
+  const auto flags = std::make_shared<LaunchFlags>();  // shared by the options and the action
+  command->add_option("-n,--workers,--nproc-per-node,--nproc_per_node", flags->workers, "Ranks on this host")
+      ->check(CLI::Range(1, rendezvous::kMaxWorld));
+  command->add_flag("--prefix", flags->prefix, "Put the rank before every line of output");
+  command
+      ->add_option("--grace", flags->grace_seconds,
+                   "Seconds the others get to end by themselves after a failure, and again after SIGTERM")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  add_host_flags(*command, *flags);
+  command->callback([flags, &invocation] {
+    invocation.action = [flags, &invocation] { return launch(*flags, invocation.trailing); };
+  });
+}
+
+}  // namespace lockstep::cli

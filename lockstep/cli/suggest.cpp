@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/suggest.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace lockstep::cli {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // rows[i][j]: distance between the first i letters of a and the first j of b.
+  std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) rows[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = rows[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      rows[i][j] = std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+    }
+  }
+  return rows[a.size()][b.size()];
+}
+
+std::string closest(std::string_view typed, std::span<const std::string> candidates) {
+  constexpr std::size_t kLongest = 64;  // nobody means a name with a longer one
+  std::string best;
+  std::size_t least = std::max<std::size_t>(1, typed.size() / 3) + 1;
+  if (typed.size() > kLongest) return best;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(typed, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole command with ranks as threads; figures are only looked at for being there.
+#include "lockstep/cli/bench.h"
+
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::cli {
+namespace {
+
+using Arguments = std::vector<std::string>;
+using Json = nlohmann::json;
+
+std::string output_of(Arguments arguments) {
+  arguments.insert(arguments.begin(),
+                   {"collectives", "--transport", "loopback", "--turns", "5", "--turn-ms", "2"});
+  std::ostringstream out;
+  EXPECT_EQ(run_bench(arguments, out), 0);
+  return out.str();
+}
+
+std::vector<Json> lines_of(Arguments arguments) {
+  arguments.emplace_back("--json");
+  std::istringstream in(output_of(std::move(arguments)));
+  std::vector<Json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+std::string refusal_of(Arguments arguments) {
+  arguments.insert(arguments.begin(), "collectives");
+  std::ostringstream out;
+  try {
+    run_bench(arguments, out);
+  } catch (const UsageError& error) {
+    EXPECT_EQ(out.str(), "");
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(BenchCollectives, PrintsEveryKeyOfEveryLine) {
+  const auto lines = lines_of({"--bytes", "4K,100"});
+  ASSERT_EQ(lines.size(), 2U);
+  const std::set<std::string> expected = {
+      "system",     "op",      "algorithm",   "transport",   "ranks",      "bytes",      "dtype",
+      "registered", "time_us", "time_min_us", "time_max_us", "algbw_gbps", "busbw_gbps", "correct"};
+  for (const Json& line : lines) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : line.items()) keys.insert(key);
+    EXPECT_EQ(keys, expected);
+    EXPECT_EQ(line["system"], "lockstep");
+    EXPECT_EQ(line["op"], "all_reduce");
+    EXPECT_EQ(line["transport"], "loopback");
+    EXPECT_EQ(line["ranks"], 2);
+    EXPECT_EQ(line["dtype"], "fp32");
+    EXPECT_NE(line["algorithm"], "auto");
+    EXPECT_EQ(line["correct"], true);
+    EXPECT_GT(line["time_us"], 0.0);
+    EXPECT_LE(line["time_min_us"], line["time_us"]);
+    EXPECT_GE(line["time_max_us"], line["time_us"]);
+    EXPECT_GT(line["busbw_gbps"], 0.0);
+  }
+  EXPECT_EQ(lines[0]["bytes"], 4096);
+  EXPECT_EQ(lines[1]["bytes"], 100);
+}
+
+TEST(BenchCollectives, EveryOperationIsCorrectOnThreeRanks) {
+  std::set<std::string> ops;
+  for (const Json& line : lines_of({"--op", "all", "--ranks", "3", "--bytes", "1200", "--dtype", "bf16"})) {
+    EXPECT_EQ(line["correct"], true) << line;
+    ops.insert(line["op"]);
+  }
+  EXPECT_EQ(ops.size(), 7U);
+}
+
+TEST(BenchCollectives, AlgorithmsBuffersAndOpponentsAreMeasuredTogether) {
+  std::set<std::string> seen;
+  for (const Json& line : lines_of({"--bytes", "4K", "--algorithm", "direct,ring,lanes", "--registered",
+                                    "--unregistered", "--against", "memcpy"})) {
+    EXPECT_EQ(line["correct"], true) << line;
+    seen.insert(line["system"].get<std::string>() + "/" + line["algorithm"].get<std::string>() +
+                (line["registered"].get<bool>() ? "/registered" : "/plain"));
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"lockstep/direct/registered", "lockstep/direct/plain",
+                                         "lockstep/ring/registered", "lockstep/ring/plain",
+                                         "lockstep/lanes/registered", "lockstep/lanes/plain",
+                                         "memcpy/copy/plain"}));
+}
+
+TEST(BenchCollectives, TableComparesWithTheOpponents) {
+  const std::string table = output_of({"--bytes", "4K", "--against", "memcpy"});
+  EXPECT_NE(table.find("% of memcpy"), std::string::npos) << table;
+  EXPECT_NE(table.find("4 KiB"), std::string::npos) << table;
+}
+
+TEST(BenchCollectives, TunePrintsTheModelAndItsChoices) {
+  const auto lines = lines_of({"--tune", "--bytes", "4K,64K"});
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_GT(lines[0]["memory"]["gigabytes_per_second"], 0.0);
+  EXPECT_GT(lines[0]["memory"]["message_us"], 0.0);
+  EXPECT_GT(lines[0]["add_gigabytes_per_second"], 0.0);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    ASSERT_GE(lines[i]["candidates"].size(), 1U);
+    EXPECT_EQ(lines[i]["algorithm"], lines[i]["candidates"][0]["algorithm"]);
+    for (const Json& candidate : lines[i]["candidates"]) {
+      EXPECT_GT(candidate["predicted_us"], 0.0);
+      EXPECT_GT(candidate["time_us"], 0.0);
+      EXPECT_EQ(candidate["correct"], true);
+    }
+  }
+}
+
+TEST(BenchCollectives, HelpNamesTheOptions) {
+  std::ostringstream out;
+  EXPECT_EQ(run_bench({"collectives", "--help"}, out), 0);
+  EXPECT_NE(out.str().find("--against"), std::string::npos);
+}
+
+TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
+  const std::vector<std::pair<Arguments, std::string>> cases = {
+      {{"--algorithm", "magic"}, "magic"},
+      {{"--algorithm", "direct,"}, "--algorithm"},
+      {{"--op", "all_reduc"}, "all_reduc"},
+      {{"--bytes", "1023"}, "1023"},
+      {{"--bytes", "oops"}, "oops"},
+      {{"--op", "all_to_all", "--ranks", "3", "--bytes", "4096"}, "multiple of 12"},
+      {{"--ranks", "0"}, "--ranks"},
+      {{"--ranks", "-3"}, "--ranks"},
+      {{"--ranks", "two"}, "two"},
+      {{"--turns", "4"}, "--turns"},
+      {{"--turn-ms", "0"}, "--turn-ms"},
+      {{"--turn-ms", "nan"}, "--turn-ms"},
+      {{"--transport", "pigeon"}, "pigeon"},
+      {{"--dtype", "fp8"}, "fp8"},
+      {{"--exact", "maybe"}, "maybe"},
+      {{"--against", "nccl"}, "nccl"},
+      {{"--algorithm", "lanes", "--op", "broadcast"}, "broadcast"},
+      {{"--nonsense"}, "--nonsense"},
+      {{"more"}, "more"},
+  };
+  for (const auto& [arguments, named] : cases) {
+    const std::string refusal = refusal_of(arguments);
+    EXPECT_NE(refusal.find(named), std::string::npos) << refusal;
+    EXPECT_EQ(refusal.find('\n'), std::string::npos) << refusal;
+  }
+  std::ostringstream out;
+  EXPECT_THROW(run_bench({}, out), UsageError);
+  EXPECT_THROW(run_bench({"kernels"}, out), UsageError);
+}
+
+TEST(BenchCollectives, RefusesWhatOnlyTheRanksCanSee) {
+  // An inexact algorithm with exact results asked for; and lanes on a world that is no power of two.
+  std::ostringstream out;
+  EXPECT_THROW(
+      run_bench({"collectives", "--transport", "loopback", "--algorithm", "ring", "--exact", "true"}, out),
+      UsageError);
+  EXPECT_THROW(
+      run_bench({"collectives", "--transport", "loopback", "--ranks", "3", "--algorithm", "lanes"}, out),
+      UsageError);
+}
+
+}  // namespace
+}  // namespace lockstep::cli

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `lockstep launch` with real processes, signals and a real meeting.
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "lockstep/base/deadline.h"
+
+#include "tests/cli/program.h"
+
+namespace lockstep::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+std::vector<std::string> launch(int workers, const std::string& script) {
+  return {"launch", "-n", std::to_string(workers), "--grace", "0.3", "sh", "-c", script};
+}
+
+// Waits until the file has a whole line.
+std::string wait_for_line(const std::string& path) {
+  const Deadline limit = Deadline::after(seconds(30));
+  while (lines_in(read_file(path)) == 0 && !limit.passed()) std::this_thread::sleep_for(milliseconds(10));
+  return read_file(path);
+}
+
+TEST(Launch, RanksMeet) {
+  const Finished finished =
+      run_program({"launch", "-n", "4", LOCKSTEP_PROGRAM, "doctor", "--meet", "--json"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+  std::size_t reports = 0;
+  for (std::size_t at = 0; (at = finished.output.find("\"peers\"", at)) != std::string::npos; ++at) ++reports;
+  EXPECT_EQ(reports, 4u);
+}
+
+TEST(Launch, PrefixesLinesWithTheRank) {
+  const Finished finished = run_program({"launch", "-n", "2", "--prefix", "sh", "-c", "echo hello"});
+  EXPECT_THAT(finished.output, HasSubstr("[0] hello\n"));
+  EXPECT_THAT(finished.output, HasSubstr("[1] hello\n"));
+}
+
+TEST(Launch, TakesTheProgramsFlagsAsTheyAre) {
+  for (const char* dashes : {"--", ""}) {
+    std::vector<std::string> arguments = {"launch", "--workers=1"};
+    if (*dashes) arguments.push_back(dashes);
+    for (const char* word : {"sh", "-c", "echo \"$@\"", "-n", "--help", "--", "-n", "5"})
+      arguments.push_back(word);
+    EXPECT_EQ(run_program(arguments).output, "--help -- -n 5\n");
+  }
+}
+
+TEST(Launch, EndsWithTheCodeOfTheFirstFailure) {
+  const Finished finished = run_program(launch(3, "test $RANK = 2 && exit 42; exec sleep 600"));
+  EXPECT_EQ(finished.exit_code, 42);
+  EXPECT_THAT(finished.error_output, HasSubstr("lockstep: rank 2 (pid "));
+  EXPECT_THAT(finished.error_output, HasSubstr("ended with exit code 42"));
+}
+
+TEST(Launch, ReportsAKilledRank) {
+  const Finished finished = run_program(launch(2, "test $RANK = 1 && kill -9 $$; exec sleep 600"));
+  EXPECT_EQ(finished.exit_code, 137);
+  EXPECT_THAT(finished.error_output, HasSubstr("was killed by signal 9"));
+}
+
+TEST(Launch, ForwardsSignals) {
+  TemporaryFolder folder;
+  Program program(
+      launch(2, "trap 'echo > $F/term$RANK; exit 0' TERM; echo > $F/up$RANK; while :; do sleep 0.05; done"),
+      {{"F", folder.file("")}});
+  wait_for_line(folder.file("up0"));
+  wait_for_line(folder.file("up1"));
+  ::kill(program.pid(), SIGTERM);
+  EXPECT_EQ(program.finish().exit_code, 0);
+  EXPECT_EQ(lines_in(read_file(folder.file("term0"))), 1u);
+  EXPECT_EQ(lines_in(read_file(folder.file("term1"))), 1u);
+}
+
+TEST(Launch, InterruptedRanksGiveTheSignalsCode) {
+  TemporaryFolder folder;
+  Program program(launch(2, "echo > $F/up$RANK; exec sleep 600"), {{"F", folder.file("")}});
+  wait_for_line(folder.file("up0"));
+  wait_for_line(folder.file("up1"));
+  ::kill(program.pid(), SIGINT);
+  EXPECT_EQ(program.finish().exit_code, 130);
+}
+
+TEST(Launch, KillingTheLauncherLeavesNoOrphan) {
+  // Orphans become our children, so that their end can be seen.
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  TemporaryFolder folder;
+  Program program(launch(3, "echo $$ > $F/pid$RANK; exec sleep 600"), {{"F", folder.file("")}});
+  std::vector<pid_t> workers;
+  for (int rank = 0; rank < 3; ++rank) {
+    workers.push_back(std::stoi(wait_for_line(folder.file("pid" + std::to_string(rank)))));
+  }
+  program.kill_alone();
+  EXPECT_EQ(program.finish().exit_code, 137);
+  for (pid_t worker : workers) {
+    int status = 0;
+    const Deadline limit = Deadline::after(seconds(30));
+    pid_t gone = 0;
+    while ((gone = ::waitpid(worker, &status, WNOHANG)) == 0 && !limit.passed()) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    EXPECT_EQ(gone, worker);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+TEST(Launch, SaysWhyAProgramCannotStart) {
+  const Finished finished = run_program({"launch", "-n", "2", "./no-such-program"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(finished.error_output, "lockstep: cannot start './no-such-program': there is no such file\n");
+}
+
+// Two launchers stand for two hosts.
+TEST(Launch, SeveralHostsMeetAtTheFirst) {
+  TemporaryFolder folder;
+  const std::string hosts = folder.write("hosts", "127.0.0.1 slots=1\nother slots=2\n");
+  const std::string port = std::to_string(free_port());
+  const auto host = [&](const char* node_rank) {
+    return Program({"launch", "--hostfile", hosts, "--node-rank", node_rank, "--master-port", port,
+                    LOCKSTEP_PROGRAM, "doctor", "--meet", "--json"},
+                   {{"LOCKSTEP_SECRET", "a secret for two launchers"}});
+  };
+  Program second = host("1");
+  Program first = host("0");
+  const Finished finished = first.finish();
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_EQ(second.finish().exit_code, 0);
+  EXPECT_EQ(nlohmann::json::parse(finished.output)["peers"].size(), 3u);
+}
+
+TEST(Launch, HostsCountFromZero) {
+  const Finished finished =
+      run_program({"launch", "--nnodes", "2", "--node-rank", "2", "--master-addr", "n1", "-n", "1", "true"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.error_output, HasSubstr("--node-rank is 2, but there are 2 hosts"));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

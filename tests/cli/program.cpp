@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cli/program.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/transport/connect/listener.h"
+
+namespace lockstep::testing {
+namespace {
+
+bool is_about_ranks(const std::string& name) {
+  for (const char* prefix :
+       {"LOCKSTEP_", "SLURM_", "OMPI_", "PMI", "MPI_", "TORCHELASTIC_", "MASTER_", "LOCAL_"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return name == "RANK" || name == "WORLD_SIZE" || name == "GROUP_RANK" || name == "OMP_NUM_THREADS";
+}
+
+rendezvous::SpawnOptions spawn_options(std::vector<std::string> arguments, const Environment& extra) {
+  rendezvous::SpawnOptions options;
+  options.program = LOCKSTEP_PROGRAM;
+  options.arguments = std::move(arguments);
+  options.arguments.insert(options.arguments.begin(), "lockstep");
+  options.environment = rendezvous::process_environment();
+  std::erase_if(options.environment, [](const auto& entry) { return is_about_ranks(entry.first); });
+  for (const auto& [name, value] : extra) options.environment[name] = value;
+  options.capture_output = true;
+  sigemptyset(&options.signal_mask);
+  return options;
+}
+
+// Appends what can be read; false at the end.
+bool read_some(int fd, std::string& into) {
+  std::array<char, 4096> buffer;
+  const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+  if (got > 0) into.append(buffer.data(), static_cast<std::size_t>(got));
+  return got > 0;
+}
+
+}  // namespace
+
+Program::Program(std::vector<std::string> arguments, const Environment& extra)
+    : process_(spawn_options(std::move(arguments), extra)) {}
+
+void Program::kill_alone() const {
+  ::kill(process_.pid(), SIGKILL);
+}
+
+Finished Program::finish(std::chrono::seconds limit) {
+  Finished result;
+  const Deadline deadline = Deadline::after(limit);
+  std::array<pollfd, 2> streams = {pollfd{process_.output().get(), POLLIN, 0},
+                                   pollfd{process_.error_output().get(), POLLIN, 0}};
+  const std::array<std::string*, 2> texts = {&result.output, &result.error_output};
+  // Until the program has ended and nothing more is in the pipes.
+  while (true) {
+    const bool ended = process_.poll().has_value();
+    const int ready = ::poll(streams.data(), streams.size(), ended ? 0 : 20);
+    if (ready <= 0 && ended) break;
+    for (std::size_t i = 0; i < streams.size() && ready > 0; ++i) {
+      if (streams[i].revents != 0 && !read_some(streams[i].fd, *texts[i])) streams[i].fd = -1;
+    }
+    if (deadline.passed()) {
+      ADD_FAILURE() << "the program still runs after " << limit.count()
+                    << " s; so far it said: " << result.output << result.error_output;
+      process_.signal(SIGKILL);
+      break;
+    }
+  }
+  if (process_.poll()) result.exit_code = process_.poll()->shell_code();
+  return result;
+}
+
+Finished run_program(std::vector<std::string> arguments, const Environment& extra) {
+  return Program(std::move(arguments), extra).finish();
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = ::testing::TempDir() + "/cliXXXXXX";
+  path_ = ::mkdtemp(pattern.data());
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::filesystem::remove_all(path_);
+}
+
+std::string TemporaryFolder::write(const std::string& name, const std::string& content) const {
+  std::ofstream(file(name)) << content;
+  return file(name);
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::uint16_t free_port() {
+  return transport::Listener({"127.0.0.1", 0, {}},
+                             {.me = {"test", -1, "test", 0}, .secret = {}, .tls = nullptr})
+      .address()
+      .port;
+}
+
+std::size_t lines_in(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace lockstep::testing

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The built program as a child process of a test.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lockstep/rendezvous/process.h"
+
+namespace lockstep::testing {
+
+using rendezvous::Environment;
+
+struct Finished {
+  int exit_code = -1;  // 128 + signal when it was killed
+  std::string output;
+  std::string error_output;
+};
+
+// `lockstep ARGUMENTS...` with the environment of the test, but without what launchers left there, plus
+// `extra`.
+class Program {
+ public:
+  explicit Program(std::vector<std::string> arguments, const Environment& extra = {});
+
+  pid_t pid() const { return process_.pid(); }
+  void signal(int number) { process_.signal(number); }
+  void kill_alone() const;  // SIGKILL to the process itself, not to its group
+
+  // Waits for its end and its output; kills it and fails the test at the limit.
+  Finished finish(std::chrono::seconds limit = std::chrono::seconds(60));
+
+ private:
+  rendezvous::ChildProcess process_;
+};
+
+Finished run_program(std::vector<std::string> arguments, const Environment& extra = {});
+
+// A folder that is removed with all its contents.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  // Writes a file and gives its path.
+  std::string write(const std::string& name, const std::string& content) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_file(const std::string& path);
+
+// A loopback port that nobody listened on a moment ago.
+std::uint16_t free_port();
+
+// How often `text` has a newline.
+std::size_t lines_in(const std::string& text);
+
+}  // namespace lockstep::testing

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/suggest.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace lockstep::cli {
+namespace {
+
+TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
+  EXPECT_EQ(edit_distance("", ""), 0u);
+  EXPECT_EQ(edit_distance("abc", ""), 3u);
+  EXPECT_EQ(edit_distance("launch", "lauch"), 1u);
+  EXPECT_EQ(edit_distance("launch", "luanch"), 1u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+}
+
+TEST(Closest, FindsWhatWasMeantAndNothingElse) {
+  const std::vector<std::string> commands = {"bench", "doctor", "keygen", "launch"};
+  EXPECT_EQ(closest("lauch", commands), "launch");
+  EXPECT_EQ(closest("docter", commands), "doctor");
+  EXPECT_EQ(closest("bnech", commands), "bench");
+  EXPECT_EQ(closest("train", commands), "");
+  EXPECT_EQ(closest("", commands), "");
+  EXPECT_EQ(closest(std::string(100'000, 'x'), commands), "");
+}
+
+}  // namespace
+}  // namespace lockstep::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives over MPI: every process that mpirun started runs all tests in lock step.
+#include "lockstep/comm/communicator.h"
+
+#include <array>
+#include <chrono>
+#include <span>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/transport/mpi/endpoint.h"
+
+#include "tests/comm/collective_cases.h"
+
+namespace lockstep::test {
+namespace {
+
+using namespace std::chrono_literals;
+using comm::Communicator;
+using testing::AllOf;
+using testing::HasSubstr;
+
+Communicator make_communicator(std::chrono::milliseconds timeout = 60s) {
+  return Communicator(transport::make_mpi_endpoint(), {.name = "dp", .timeout = timeout});
+}
+
+class OverMpi : public testing::TestWithParam<CollectiveCase> {};
+
+TEST_P(OverMpi, Holds) {
+  Communicator world = make_communicator();
+  ASSERT_GE(world.size(), 2);
+  GetParam().run(world);
+}
+
+std::string name_of_case(const testing::TestParamInfo<CollectiveCase>& info) {
+  return info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpi, OverMpi, testing::ValuesIn(collective_cases()), name_of_case);
+
+TEST(MpiCommunicator, RanksThatDisagreeAreToldBothSides) {
+  const Communicator world = make_communicator();
+  std::array<float, 1024> values = {};
+  const std::size_t count = world.rank() == 0 ? 1024 : 512;
+  std::string told;
+  try {
+    world.all_reduce(std::as_writable_bytes(std::span(values).first(count)));
+  } catch (const CommError& error) {
+    told = error.what();
+  }
+  EXPECT_THAT(told, AllOf(HasSubstr("1024"), HasSubstr("512")));
+}
+
+// What a call that rank 1 does not make fails with; rank 1 stays for `presence` and leaves.
+std::string failure_without_rank_1(std::chrono::milliseconds timeout, std::chrono::milliseconds presence) {
+  const Communicator world = make_communicator(timeout);
+  if (world.rank() == 1) {
+    std::this_thread::sleep_for(presence);
+    return "rank 1 made no call";
+  }
+  std::array<float, 1024> values = {};
+  std::string told;
+  try {
+    world.all_reduce(std::as_writable_bytes(std::span(values)));
+  } catch (const CommError& error) {
+    told = error.what();
+  }
+  return told;
+}
+
+TEST(MpiCommunicator, ARankThatLeavesInsteadIsNamed) {
+  EXPECT_THAT(failure_without_rank_1(60s, 0s), HasSubstr("rank 1"));
+}
+
+TEST(MpiCommunicator, ARankThatDoesNotComeIsNamedAtTheDeadline) {
+  EXPECT_THAT(failure_without_rank_1(300ms, 1s), HasSubstr("rank 1"));
+}
+
+}  // namespace
+}  // namespace lockstep::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int level = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+  const int result = RUN_ALL_TESTS();
+  MPI_Finalize();
+  return result;
+}
