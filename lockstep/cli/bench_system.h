@@ -45,8 +45,8 @@ TrialFactory lockstep_trials(comm::Communicator communicator);
 TrialFactory memcpy_trials(comm::Communicator communicator);
 TrialFactory link_trials(comm::Communicator communicator);  // ping, stream, add
 
-// All ranks give the same, at first empty folder; they connect when the first trial is made. In a build
-// without gloo every trial is a UsageError.
+// The ranks connect when the first trial is made, and meet in the folder `store` (all give the same), which
+// exists only for that moment. In a build without gloo every trial is a UsageError.
 TrialFactory gloo_trials(Rank rank, int ranks, std::filesystem::path store);
 
 }  // namespace lockstep::cli
