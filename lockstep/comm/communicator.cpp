@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -33,11 +32,6 @@ void check_rank(const Group& group, Rank rank, std::string_view what) {
   if (rank >= 0 && rank < group.size()) return;
   throw UsageError(fmt::format("{}: there is no rank {} in {}, which has {} ranks", what, rank,
                                group.settings.name, group.size()));
-}
-
-bool overlap(Bytes a, Bytes b) {
-  const std::less<const std::byte*> before;
-  return before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
 void check_stream(std::uint32_t stream) {

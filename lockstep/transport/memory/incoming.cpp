@@ -2,18 +2,25 @@
 #include "lockstep/transport/memory/incoming.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/transport/memory/copy.h"
+#include "lockstep/transport/memory/fence.h"
 
 namespace lockstep::transport {
 namespace {
 
 // The most that one pump() copies, so that a long message does not starve other channels.
 constexpr std::size_t kPumpBytes = 1024 * 1024;
+
+// More than writing a long message into a landing takes.
+constexpr std::chrono::milliseconds kWritingPatience{200};
 
 constexpr std::size_t kStreamedReceive = 4 * 1024 * 1024;
 
@@ -130,9 +137,19 @@ void Incoming::advance(std::size_t bytes) {
 
 void Incoming::close_piece() {
   const Receive& receive = receives_.front();
+  if (piece_kind_ == Kind::lent && taken_back()) {
+    abandoned_ = true;
+    return;
+  }
   const bool sender_waits = piece_kind_ == Kind::lent || receive.bytes > kEagerBytes;
   if (got_ == receive.bytes) end_message();
   give_back(sender_waits);
+}
+
+// What was read of a loan that the sender has taken back may be anything: the message never arrives.
+bool Incoming::taken_back() const {
+  full_fence();
+  return theirs_.revoked.load(std::memory_order_relaxed) != 0;
 }
 
 void Incoming::end_message() {
@@ -203,8 +220,13 @@ bool Incoming::has_news() const {
 
 void Incoming::abandon() {
   abandoned_ = true;
-  // A peer that has not asked for a landing yet gets none any more.
+  // A peer that has not asked for a landing yet gets none any more. One that is writing may end its pass;
+  // only a frozen one is not waited for.
   for (Grant& grant : mine_.grants) grant.number.store(0, std::memory_order_relaxed);
+  full_fence();
+  const Deadline patience = Deadline::after(kWritingPatience);
+  while (theirs_.writing.load(std::memory_order_acquire) != 0 && !patience.passed())
+    std::this_thread::yield();
   receives_.clear();
   piece_ = {};
   got_ = 0;

@@ -58,6 +58,7 @@ class Incoming {
   void copy_out(const Receive& receive, ConstBytes bytes);
   void advance(std::size_t bytes);
   void close_piece();
+  bool taken_back() const;
   void end_message();
   void give_back(bool at_once);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/memory/fence.h"
 
 namespace lockstep::transport {
 namespace {
@@ -165,6 +166,14 @@ Bytes Outgoing::landing(const Envelope& envelope) {
   if (theirs != envelope) throw EnvelopeMismatch{envelope, theirs, bytes, bytes};
   const Place place = {static_cast<std::uint32_t>(grant.segment.load(relaxed)), grant.offset.load(relaxed)};
   std::byte* memory = space_.resolve(place, bytes);
+  // The receiver takes its grant back before it looks at this word; we look at the grant after writing it. So
+  // either we see that it is gone, or the receiver sees us and waits.
+  mine_.writing.store(offered_ + 1, relaxed);
+  full_fence();
+  if (!can_land()) {
+    mine_.writing.store(0, relaxed);
+    return {};
+  }
   landing_bytes_ = bytes;
   return {memory, bytes};
 }
@@ -174,11 +183,16 @@ void Outgoing::put(const Envelope& envelope) {
   const std::size_t bytes = std::exchange(landing_bytes_, 0);
   ++offered_;
   post(envelope, bytes, {.kind = Kind::landed, .segment = 0, .offset = 0, .bytes = bytes});
+  mine_.writing.store(0, std::memory_order_release);
   bell_.ring();
 }
 
 void Outgoing::abandon() {
   abandoned_ = true;
+  mine_.writing.store(0, std::memory_order_release);
+  // Before the caller may change what it had lent.
+  mine_.revoked.store(1, std::memory_order_relaxed);
+  full_fence();
   queue_.clear();
   loans_.clear();
   landing_wanted_ = false;
