@@ -14,7 +14,7 @@ endif()
 
 add_library(lockstep_bench STATIC
   bench_agent.cpp bench_collectives.cpp bench_coordinator.cpp bench_crew.cpp bench_crews.cpp bench_limits.cpp bench_line.cpp
-  bench_lockstep.cpp bench_mpi_crew.cpp bench_options.cpp bench_process_crew.cpp bench_protocol.cpp bench_report.cpp bench_sizes.cpp bench_statistics.cpp
+  bench_lockstep.cpp bench_mpi_crew.cpp bench_options.cpp bench_process_crew.cpp bench_protocol.cpp bench_report.cpp bench_sizes.cpp bench_sockets.cpp bench_statistics.cpp
   bench_thread_crew.cpp bench_tune.cpp bench_values.cpp ${gloo_source})
 target_include_directories(lockstep_bench PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(lockstep_bench

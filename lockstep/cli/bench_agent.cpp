@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -90,12 +91,21 @@ Failure failure_of(const std::exception& error) {
   return {.kind = comm ? Kind::comm : Kind::internal, .text = error.what()};
 }
 
-// None when the coordinator is gone: whatever was the reason, it is not ours to report.
-std::optional<Command> next_command(LineSocket& coordinator) {
-  try {
-    return parse_command(coordinator.receive(Deadline::after(kIdleLimit)));
-  } catch (const PeerLost&) {
-    return std::nullopt;
+void converse(LineSocket& coordinator, Rank rank, const Systems& systems) {
+  coordinator.send(format_hello(rank), Deadline::after(kReplyLimit));
+  Trials trials;
+  for (;;) {
+    const Command command = parse_command(coordinator.receive(Deadline::after(kIdleLimit)));
+    if (command.verb == Verb::quit) return;
+    std::optional<Failure> failure;
+    Reply reply;
+    try {
+      reply = obey(command, rank, systems, trials);
+    } catch (const std::exception& error) {
+      failure = failure_of(error);
+    }
+    coordinator.send(failure ? format_failure(*failure) : format_reply(reply), Deadline::after(kReplyLimit));
+    if (failure && failure->kind != Failure::Kind::usage) return;
   }
 }
 
@@ -106,25 +116,17 @@ Systems systems_on(const comm::Communicator& communicator, const std::filesystem
   return {{"lockstep", lockstep_trials(communicator)},
           {"memcpy", memcpy_trials(communicator)},
           {"gloo", gloo_trials(communicator.rank(), communicator.size(), gloo_store)},
+          {"sockets", socket_trials(communicator)},
           {"ping", links},
           {"stream", links},
           {"add", links}};
 }
 
 void serve_commands(LineSocket coordinator, Rank rank, const Systems& systems) {
-  coordinator.send(format_hello(rank), Deadline::after(kReplyLimit));
-  Trials trials;
-  while (const std::optional<Command> command = next_command(coordinator)) {
-    if (command->verb == Verb::quit) return;
-    std::optional<Failure> failure;
-    Reply reply;
-    try {
-      reply = obey(*command, rank, systems, trials);
-    } catch (const std::exception& error) {
-      failure = failure_of(error);
-    }
-    coordinator.send(failure ? format_failure(*failure) : format_reply(reply), Deadline::after(kReplyLimit));
-    if (failure && failure->kind != Failure::Kind::usage) return;
+  try {
+    converse(coordinator, rank, systems);
+  } catch (const PeerLost&) {
+    // Only the coordinator can be meant, and whatever ended it is not ours to report.
   }
 }
 

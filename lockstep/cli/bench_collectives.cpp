@@ -53,6 +53,9 @@ Contestant opponent(const std::string& system, Case what, const Crews& crews) {
     return {.crew = crews.ours.get(), .what = what, .algorithm = "ring", .transport = "tcp"};
   if (system == "mpi")
     return {.crew = crews.mpi.get(), .what = what, .algorithm = "auto", .transport = "mpi"};
+  if (system == "sockets") {
+    return {.crew = crews.ours.get(), .what = what, .algorithm = "stream", .transport = "tcp"};
+  }
   return {.crew = crews.ours.get(), .what = what, .algorithm = "copy", .transport = "memory"};
 }
 

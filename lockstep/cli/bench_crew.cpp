@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/rendezvous/server.h"
 
 namespace lockstep::cli {
 namespace {
@@ -76,6 +77,10 @@ void Crew::gather(const std::function<void()>& look, Deadline deadline) {
 
 void Crew::dismiss() {
   agents_.clear();
+}
+
+std::filesystem::path fresh_gloo_store() {
+  return std::filesystem::temp_directory_path() / ("lockstep-gloo-" + rendezvous::fresh_nonce());
 }
 
 }  // namespace lockstep::cli

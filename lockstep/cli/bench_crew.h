@@ -62,6 +62,9 @@ void run_process_agent(comm::Carrier carrier);
 // Open MPI's ranks, started by mpirun. UsageError when mpirun or our agent for it is not there.
 std::unique_ptr<Crew> start_mpi_crew(int ranks);
 
+// A path for gloo_trials() that nobody else can guess.
+std::filesystem::path fresh_gloo_store();
+
 // The environment variable in which agents in other processes find where to call in.
 inline constexpr const char* kBenchSocketVariable = "LOCKSTEP_BENCH_SOCKET";
 

@@ -23,21 +23,22 @@ constexpr std::array kAllAlgorithms = {
     Algorithm::ring,     Algorithm::tree, Algorithm::halving_doubling, Algorithm::direct,
     Algorithm::one_shot, Algorithm::mesh, Algorithm::hierarchical};
 constexpr std::array<std::string_view, 4> kTransports = {"auto", "shm", "tcp", "loopback"};
-constexpr std::array<std::string_view, 3> kOpponents = {"gloo", "mpi", "memcpy"};
+constexpr std::array<std::string_view, 4> kOpponents = {"gloo", "mpi", "memcpy", "sockets"};
 constexpr int kLeastTurns = 5;
 constexpr int kMostTurns = 1000;
 constexpr double kMostTurnMs = 10'000;
 
 constexpr std::string_view kNotes =
     "bytes is the size of one rank's buffer. time is the median over turns of the slowest rank; algbw is "
-    "bytes / "
-    "time, busbw is algbw times the factor of nccl-tests (all_reduce 2(n-1)/n, reduce_scatter, all_gather "
+    "bytes "
+    "/ time, busbw is algbw times the factor of nccl-tests (all_reduce 2(n-1)/n, reduce_scatter, all_gather "
+    "and all_to_all (n-1)/n), both in 1e9 bytes per second.\n"
+    "Opponents are measured in turns with lockstep, in the same run: gloo and mpi in all_reduce; memcpy, the "
+    "memory limit: every rank copies, all at once, half of the bytes that an algorithm must at least read "
     "and "
-    "all_to_all (n-1)/n), both in 1e9 bytes per second. memcpy, the memory limit: every rank copies, all at "
-    "once, "
-    "half of the bytes that an algorithm must at least read and write per rank; for all_reduce that is a "
-    "copy of "
-    "`bytes` on each rank. Opponents are measured in turns with lockstep, in the same run.";
+    "write per rank (for all_reduce a copy of `bytes` on each rank); sockets, the limit of tcp on this host: "
+    "every "
+    "rank streams bytes x (busbw / algbw) to the next one.";
 
 // The options as they are typed.
 struct Texts {
@@ -155,7 +156,7 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
   app.add_option("--turns", options.turns, "Turns of each system")->capture_default_str();
   app.add_option("--turn-ms", options.turn_ms, "How long a turn takes, in milliseconds")
       ->capture_default_str();
-  app.add_option("--against", texts.against, "Opponents: gloo,mpi,memcpy");
+  app.add_option("--against", texts.against, "Opponents: gloo,mpi,memcpy,sockets");
   app.add_flag("--tune", options.tune, "Measure links and adding; print the choices of the selector and why");
   app.add_flag("--json", options.json, "One JSON object per line");
 }

@@ -23,7 +23,7 @@ struct BenchOptions {
   Exactness exactness = Exactness::automatic;
   int turns = 7;
   double turn_ms = 75;
-  std::vector<std::string> against;  // gloo, mpi, memcpy
+  std::vector<std::string> against;  // gloo, mpi, memcpy, sockets
   bool json = false;
   bool tune = false;
 };

@@ -71,7 +71,7 @@ class ProcessCrew : public Crew {
   Environment common_environment() const {
     Environment environment = rendezvous::process_environment();
     environment[kBenchSocketVariable] = address().native();
-    environment[kStoreVariable] = store_.path().native();
+    environment[kStoreVariable] = store_.native();
     return environment;
   }
 
@@ -88,7 +88,7 @@ class ProcessCrew : public Crew {
 
   rendezvous::WorkerGroup group_;
   rendezvous::Server server_;
-  PrivateFolder store_;
+  const std::filesystem::path store_ = fresh_gloo_store();
   std::list<rendezvous::ChildProcess> children_;
   std::jthread serving_;  // last: joined before what it uses goes
 };

@@ -51,9 +51,10 @@ std::string comparison(const Measurement& ours, std::span<const Measurement> all
     const std::string& name = other.contestant.what.system;
     if (name == "lockstep" || ours.time_us.median <= 0) continue;
     const double ratio = other.time_us.median / ours.time_us.median;
+    const bool is_limit = name == "memcpy" || name == "sockets";
     if (!text.empty()) text += ", ";
-    text += name == "memcpy" ? fmt::format("{:.0f}% of memcpy", ratio * 100)
-                             : fmt::format("{:.2f}x {}", ratio, name);
+    text +=
+        is_limit ? fmt::format("{:.0f}% of {}", ratio * 100, name) : fmt::format("{:.2f}x {}", ratio, name);
   }
   return text;
 }

@@ -35,13 +35,13 @@ class ThreadCrew : public Crew {
   void serve(const comm::Communicator& communicator, const std::filesystem::path& coordinator) {
     try {
       serve_commands(LineSocket::connect(coordinator, "the coordinator"), communicator.rank(),
-                     systems_on(communicator, store_.path()));
+                     systems_on(communicator, store_));
     } catch (const std::exception& error) {
       log::error(error.what());
     }
   }
 
-  PrivateFolder store_;
+  const std::filesystem::path store_ = fresh_gloo_store();
   std::vector<std::jthread> threads_;  // last: joined before what they use goes
 };
 

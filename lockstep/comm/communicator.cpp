@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -32,6 +33,11 @@ void check_rank(const Group& group, Rank rank, std::string_view what) {
   if (rank >= 0 && rank < group.size()) return;
   throw UsageError(fmt::format("{}: there is no rank {} in {}, which has {} ranks", what, rank,
                                group.settings.name, group.size()));
+}
+
+bool overlap(Bytes a, Bytes b) {
+  const std::less<const std::byte*> before;
+  return before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
 void check_stream(std::uint32_t stream) {
@@ -143,7 +149,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 }
 Buffer::~Buffer() {
   if (!engine_) return;
-  engine_->exclusively([this](transport::Endpoint& endpoint) { endpoint.release(memory_); });
+  engine_->release(memory_);
 }
 
 // --- Work
@@ -195,9 +201,7 @@ const std::string& Communicator::name() const {
 }
 
 Buffer Communicator::allocate(std::size_t bytes) const {
-  Bytes memory;
-  engine_->exclusively([&](transport::Endpoint& endpoint) { memory = endpoint.allocate(bytes); });
-  return {engine_, memory};
+  return {engine_, engine_->allocate(bytes)};
 }
 
 Communicator Communicator::split(int colour, int key, std::string group_name) const {
@@ -301,6 +305,8 @@ Work Communicator::start_all_to_all(Bytes input, Bytes output, const Options& op
         "elements of {}",
         input.size(), output.size(), size(), name_of(options.dtype)));
   }
+  if (overlap(input, output))
+    throw UsageError("all_to_all: input and output overlap; give it two separate buffers");
   const PlanRequest request =
       request_for(*group_, Op::all_to_all, total / static_cast<std::size_t>(size()), options);
   const std::array<std::byte*, 2> buffers = {input.data(), output.data()};

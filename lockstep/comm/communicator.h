@@ -15,6 +15,9 @@
 // Errors: UsageError for arguments that this rank alone can see are wrong (the group stays usable);
 // ContractMismatch, PeerLost, Timeout, Aborted otherwise. After one of these the group is unusable: every
 // later call raises Aborted with the first reason. Other groups go on.
+// What a failed operation left in its buffers is undefined, and a peer on this host that has not noticed the
+// failure may still write into registered ones: do not use them again. Their memory is not given out a second
+// time.
 #pragma once
 
 #include <chrono>

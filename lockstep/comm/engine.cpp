@@ -95,6 +95,18 @@ void Engine::exclusively(const std::function<void(transport::Endpoint&)>& task) 
   if (entry.error) std::rethrow_exception(entry.error);
 }
 
+Bytes Engine::allocate(std::size_t bytes) {
+  Bytes memory;
+  exclusively([&](transport::Endpoint& endpoint) { memory = endpoint.allocate(bytes); });
+  return memory;
+}
+
+void Engine::release(Bytes memory) {
+  exclusively([&](transport::Endpoint& endpoint) {
+    if (!tainted_) endpoint.release(memory);
+  });
+}
+
 void Engine::stop_driving() {
   {
     const std::lock_guard lock(mutex_);
@@ -139,7 +151,7 @@ void Engine::wait(const std::shared_ptr<Operation>& operation) {
     if (driven_) {
       ++waiters_;
       endpoint_->wake();
-      changed_.wait(lock, [&] { return operation->ended.load(std::memory_order_acquire) || !driven_; });
+      changed_.wait(lock, [&] { return operation->ended.load() || !driven_; });
       --waiters_;
       continue;
     }
@@ -263,7 +275,8 @@ void Engine::end(Operation& operation, std::exception_ptr error) {
     for (Bytes memory : operation.scratch) scratch_.give_back(memory);
   }
   operation.error = std::move(error);
-  operation.ended.store(true, std::memory_order_release);
+  // Sequentially consistent, as are the waiters' count and their look at it: one of the two sees the other.
+  operation.ended.store(true);
   --running_;
   if (waiters_.load() > 0) {
     { const std::lock_guard lock(mutex_); }
@@ -280,6 +293,7 @@ void Engine::break_group(const std::shared_ptr<Operation>& operation, const std:
   Group& group = *operation->group;
   const std::string why = message_of(error);
   group.failure = why;
+  tainted_ = true;
   endpoint_->fail(group.first_stream, why);
   std::vector<std::shared_ptr<Operation>> doomed = {operation};
   for (const auto& other : active_) {

@@ -36,6 +36,11 @@ class Engine {
   // throws.
   void exclusively(const std::function<void(transport::Endpoint&)>& task);
 
+  // Registered memory. After a failure memory is not given out again: a peer that has not noticed yet may
+  // still write into what the failed operation had granted. It goes with the endpoint.
+  Bytes allocate(std::size_t bytes);
+  void release(Bytes memory);
+
   // Puts the operation on its stream. In the background somebody makes it progress even if nobody waits for
   // it.
   void start(const std::shared_ptr<Operation>& operation, bool in_background);
@@ -80,6 +85,7 @@ class Engine {
   Idle idle_;
   std::vector<std::shared_ptr<Operation>> active_;  // begun and not ended
   std::vector<std::shared_ptr<Operation>> ready_;   // first of their streams, not yet begun
+  bool tainted_ = false;                            // some group has failed
   std::uint32_t turns_ = 0;
   Clock::time_point last_look_{};
 

@@ -45,6 +45,7 @@ std::vector<std::uint64_t> integer_weights(const std::vector<double>& weights) {
   }
   if (heaviest == 0) throw UsageError("all lane weights are zero; give at least one rank a positive weight");
   std::vector<std::uint64_t> scaled;
+  scaled.reserve(weights.size());
   for (const double weight : weights) {
     scaled.push_back(static_cast<std::uint64_t>(std::llround(std::ldexp(weight / heaviest, 30))));
   }
@@ -66,6 +67,7 @@ LaneOwnership weighted_ownership(int lanes, const std::vector<double>& weights) 
   if (weights.empty()) throw UsageError("lanes need at least one rank to own them; no weights were given");
   const std::vector<std::uint64_t> scaled = integer_weights(weights);
   const std::uint64_t total = std::accumulate(scaled.begin(), scaled.end(), std::uint64_t{0});
+  LOCKSTEP_CHECK(total > 0, "the heaviest weight became zero");
 
   std::vector<int> counts;
   std::vector<std::uint64_t> remainders;

@@ -47,9 +47,6 @@ class Connection {
   virtual std::ptrdiff_t try_read(Bytes into) = 0;
   virtual std::ptrdiff_t try_write(std::span<const ConstBytes> pieces) = 0;
 
-  // The same as try_read, filling the pieces one after another.
-  virtual std::ptrdiff_t try_scatter(std::span<const Bytes> pieces) = 0;
-
   // Whether try_read could return data without the descriptor becoming readable (TLS keeps decrypted bytes).
   virtual bool has_buffered() const { return false; }
 

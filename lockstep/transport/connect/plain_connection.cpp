@@ -23,17 +23,15 @@ class PlainConnection final : public Connection {
     return got > 0 ? got : (got == 0 ? kClosed : outcome(errno));
   }
 
-  std::ptrdiff_t try_scatter(std::span<const Bytes> pieces) override {
-    Vectors vectors;
-    msghdr message = describe(pieces, vectors);
-    const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
-    if (got == 0) error_ = 0;
-    return got > 0 ? got : (got == 0 ? kClosed : outcome(errno));
-  }
-
   std::ptrdiff_t try_write(std::span<const ConstBytes> pieces) override {
-    Vectors vectors;
-    const msghdr message = describe(pieces, vectors);
+    std::array<iovec, 32> vectors;
+    const std::size_t count = std::min(pieces.size(), vectors.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      vectors[i] = {const_cast<std::byte*>(pieces[i].data()), pieces[i].size()};
+    }
+    msghdr message{};
+    message.msg_iov = vectors.data();
+    message.msg_iovlen = count;
     const ssize_t put = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     return put > 0 ? put : outcome(errno);
   }
@@ -45,20 +43,6 @@ class PlainConnection final : public Connection {
   }
 
  private:
-  using Vectors = std::array<iovec, 32>;
-
-  template <typename Piece>
-  static msghdr describe(std::span<const Piece> pieces, Vectors& vectors) {
-    const std::size_t count = std::min(pieces.size(), vectors.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      vectors[i] = {const_cast<std::byte*>(pieces[i].data()), pieces[i].size()};
-    }
-    msghdr message{};
-    message.msg_iov = vectors.data();
-    message.msg_iovlen = count;
-    return message;
-  }
-
   std::ptrdiff_t outcome(int error) {
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return kWouldBlock;
     error_ = error;

@@ -69,17 +69,6 @@ class TlsConnection final : public Connection {
     return static_cast<std::ptrdiff_t>(total);
   }
 
-  std::ptrdiff_t try_scatter(std::span<const Bytes> pieces) override {
-    std::size_t total = 0;
-    for (const Bytes piece : pieces) {
-      const std::ptrdiff_t got = try_read(piece);
-      if (got < 0) return total > 0 ? static_cast<std::ptrdiff_t>(total) : got;
-      total += static_cast<std::size_t>(got);
-      if (static_cast<std::size_t>(got) < piece.size()) break;
-    }
-    return static_cast<std::ptrdiff_t>(total);
-  }
-
   std::ptrdiff_t try_write(std::span<const ConstBytes> pieces) override {
     std::size_t total = 0;
     while (true) {

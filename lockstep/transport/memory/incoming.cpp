@@ -7,12 +7,15 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/memory/copy.h"
 
 namespace lockstep::transport {
 namespace {
 
 // The most that one pump() copies, so that a long message does not starve other channels.
 constexpr std::size_t kPumpBytes = 1024 * 1024;
+
+constexpr std::size_t kStreamedReceive = 4 * 1024 * 1024;
 
 // Eager messages are given back in batches: fewer writes to the line that the sender polls, and the sender,
 // which has at least three quarters of each ring left, cannot be blocked by what is held back.
@@ -161,6 +164,15 @@ void Incoming::consume(std::size_t bytes) {
   if (bytes > 0) advance(bytes);
 }
 
+// What is longer than any cache need not pass through one.
+void Incoming::copy_out(const Receive& receive, ConstBytes bytes) {
+  if (receive.bytes >= kStreamedReceive) {
+    copy_streaming(receive.into + got_, bytes);
+  } else {
+    std::memcpy(receive.into + got_, bytes.data(), bytes.size());
+  }
+}
+
 bool Incoming::pump() {
   if (abandoned_) return false;
   bool moved = false;
@@ -176,7 +188,7 @@ bool Incoming::pump() {
     const Receive& receive = receives_.front();
     if (receive.into == nullptr) break;
     const std::size_t bytes = std::min(budget, piece_.size());
-    std::memcpy(receive.into + got_, piece_.data(), bytes);
+    copy_out(receive, piece_.first(bytes));
     advance(bytes);
     budget -= bytes;
     moved = true;
@@ -191,6 +203,8 @@ bool Incoming::has_news() const {
 
 void Incoming::abandon() {
   abandoned_ = true;
+  // A peer that has not asked for a landing yet gets none any more.
+  for (Grant& grant : mine_.grants) grant.number.store(0, std::memory_order_relaxed);
   receives_.clear();
   piece_ = {};
   got_ = 0;

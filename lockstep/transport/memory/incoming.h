@@ -55,6 +55,7 @@ class Incoming {
   Arrival read_next() const;
   void check(const Arrival& arrival, const Receive& receive) const;
   bool open_next();
+  void copy_out(const Receive& receive, ConstBytes bytes);
   void advance(std::size_t bytes);
   void close_piece();
   void end_message();

@@ -2,7 +2,6 @@
 #include "lockstep/transport/memory/outgoing.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "lockstep/base/error.h"
@@ -67,7 +66,7 @@ bool Outgoing::stage(const Envelope& envelope, ConstBytes payload, std::size_t f
   if (!parcel_free()) return false;
   const std::optional<std::uint64_t> at = reserve_staging(bytes);
   if (!at) return false;
-  std::memcpy(mine_.staging + *at % kStagingBytes, payload.data() + from, bytes);
+  copy_.run(mine_.staging + *at % kStagingBytes, payload.subspan(from, bytes));
   post(envelope, payload.size(), {.kind = Kind::staged, .segment = 0, .offset = *at, .bytes = bytes});
   return true;
 }
@@ -81,6 +80,7 @@ void Outgoing::send(const Envelope& envelope, ConstBytes payload) {
   const bool eager = payload.size() <= kEagerBytes;
   if (eager && queue_.empty() && stage(envelope, payload, 0, payload.size())) {
     bell_.ring();
+    copy_.settle();
     return;
   }
   queue_.push({.number = number,
@@ -114,7 +114,10 @@ bool Outgoing::advance_front() {
 bool Outgoing::advance_all() {
   bool moved = false;
   while (!queue_.empty() && advance_front()) moved = true;
-  if (moved) bell_.ring();
+  if (moved) {
+    bell_.ring();
+    copy_.settle();
+  }
   return moved;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lockstep/base/error.h"
 #include "lockstep/transport/tcp/limits.h"
@@ -121,34 +122,27 @@ bool Link::read(Peer& peer) {
   return total > 0;
 }
 
-// Reads into the payload's place and, behind it, into the buffer. Between large segments the buffer takes
-// just the next header, so that no payload has to be copied out of it.
+// Reads payload to its place; anything else into the buffer. Between the segments of a large message that is
+// just the next header, so that no payload has to be copied out of the buffer.
 std::ptrdiff_t Link::fill(std::size_t& asked) {
-  std::array<Bytes, 2> pieces;
-  std::size_t count = 0;
-  std::size_t behind = buffer_.size();
-  if (header_ && !target_.empty()) {
-    pieces[count++] = target_.subspan(payload_done_);
-    if (header_->type == FrameType::data) behind = kHeaderBytes;
+  Bytes into;
+  if (reads_in_place()) {
+    into = target_.subspan(payload_done_);
+  } else {
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= std::exchange(begin_, 0);
+    }
+    const bool header_only = expects_segment_ && !header_;
+    into = Bytes(buffer_).first(header_only ? kHeaderBytes : buffer_.size()).subspan(end_);
   }
-  if (begin_ > 0) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= std::exchange(begin_, 0);
-  }
-  pieces[count++] = Bytes(buffer_).first(behind).subspan(end_);
-  for (std::size_t i = 0; i < count; ++i) asked += pieces[i].size();
-  return connection_->try_scatter(std::span(pieces).first(count));
+  asked = into.size();
+  return connection_->try_read(into);
 }
 
 void Link::take_received(Peer& peer, std::size_t bytes) {
-  if (header_ && !target_.empty()) {
-    const std::size_t in_place = std::min(bytes, payload_left());
-    bytes -= in_place;
-    end_ += bytes;
-    take_payload(peer, in_place);
-  } else {
-    end_ += bytes;
-  }
+  if (reads_in_place()) return take_payload(peer, bytes);
+  end_ += bytes;
   parse_buffered(peer);
 }
 
@@ -172,6 +166,7 @@ void Link::begin_frame(Peer& peer) {
   const std::span<const std::byte, kHeaderBytes> bytes(buffer_.data() + begin_, kHeaderBytes);
   const FrameHeader header = decode(bytes, generation_);
   begin_ += kHeaderBytes;
+  expects_segment_ = header.type == FrameType::data && header.offset + header.length < header.total;
   if (header.length == 0) return peer.on_control(header, {});
   target_ = carries_message(header.type) ? peer.begin(header) : Bytes(control_).first(header.length);
   header_ = header;

@@ -57,6 +57,7 @@ class Link {
   void parse_buffered(Peer& peer);
   void begin_frame(Peer& peer);
   void take_payload(Peer& peer, std::size_t bytes);
+  bool reads_in_place() const { return header_ && !target_.empty(); }
   std::size_t payload_left() const { return header_ ? header_->length - payload_done_ : 0; }
 
   std::unique_ptr<Connection> connection_;
@@ -72,6 +73,7 @@ class Link {
   std::optional<FrameHeader> header_;  // of the frame whose payload is arriving
   Bytes target_;                       // where it goes; empty: dropped
   std::size_t payload_done_ = 0;
+  bool expects_segment_ = false;                    // the frame after this one probably continues its message
   std::array<std::byte, kMaxFailureText> control_;  // payload of a small frame
 };
 
