@@ -36,7 +36,8 @@ constexpr std::string_view kNotes =
     "Opponents are measured in turns with lockstep, in the same run: gloo and mpi in all_reduce; memcpy, the "
     "memory limit: every rank copies, all at once, half of the bytes that an algorithm must at least read "
     "and "
-    "write per rank (for all_reduce a copy of `bytes` on each rank); sockets, the limit of tcp on this host: "
+    "write per rank (for all_reduce a copy of `bytes` on each rank), between registered buffers and the "
+    "quickest way; sockets, the limit of tcp on this host: "
     "every "
     "rank streams bytes x (busbw / algbw) to the next one.";
 
