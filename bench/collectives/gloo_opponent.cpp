@@ -20,9 +20,9 @@
 #include <sys/stat.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_memory.h"
-#include "lockstep/cli/bench_system.h"
-#include "lockstep/cli/bench_values.h"
+#include "lockstep/cli/bench/memory.h"
+#include "lockstep/cli/bench/system.h"
+#include "lockstep/cli/bench/values.h"
 
 namespace lockstep::cli {
 namespace {

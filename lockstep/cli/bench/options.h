@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/dtype.h"
-#include "lockstep/cli/bench_protocol.h"
+#include "lockstep/cli/bench/protocol.h"
 #include "lockstep/schedule/collective/collective.h"
 
 namespace lockstep::cli {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_tune.h"
+#include "lockstep/cli/bench/tune.h"
 
 #include <algorithm>
 #include <map>
@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "lockstep/cli/bench_coordinator.h"
-#include "lockstep/cli/bench_crews.h"
-#include "lockstep/cli/bench_sizes.h"
-#include "lockstep/cli/bench_statistics.h"
+#include "lockstep/cli/bench/coordinator.h"
+#include "lockstep/cli/bench/crews.h"
+#include "lockstep/cli/bench/sizes.h"
+#include "lockstep/cli/bench/statistics.h"
 #include "lockstep/comm/link_model.h"
 #include "lockstep/comm/select.h"
 

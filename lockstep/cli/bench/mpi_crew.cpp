@@ -7,7 +7,7 @@
 #include <poll.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_crew.h"
+#include "lockstep/cli/bench/crew.h"
 #include "lockstep/rendezvous/process.h"
 
 namespace lockstep::cli {

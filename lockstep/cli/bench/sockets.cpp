@@ -18,10 +18,10 @@
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_memory.h"
-#include "lockstep/cli/bench_statistics.h"
-#include "lockstep/cli/bench_system.h"
-#include "lockstep/cli/bench_values.h"
+#include "lockstep/cli/bench/memory.h"
+#include "lockstep/cli/bench/statistics.h"
+#include "lockstep/cli/bench/system.h"
+#include "lockstep/cli/bench/values.h"
 #include "lockstep/transport/connect/connection.h"
 
 namespace lockstep::cli {

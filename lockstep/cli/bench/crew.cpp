@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_crew.h"
+#include "lockstep/cli/bench/crew.h"
 
 #include <chrono>
 #include <utility>

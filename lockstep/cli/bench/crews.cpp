@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_crews.h"
+#include "lockstep/cli/bench/crews.h"
 
 #include <numeric>
 #include <vector>

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "lockstep/cli/bench_crew.h"
-#include "lockstep/cli/bench_options.h"
+#include "lockstep/cli/bench/crew.h"
+#include "lockstep/cli/bench/options.h"
 #include "lockstep/comm/select.h"
 
 namespace lockstep::cli {

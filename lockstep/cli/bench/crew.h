@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lockstep/base/deadline.h"
-#include "lockstep/cli/bench_line.h"
-#include "lockstep/cli/bench_protocol.h"
+#include "lockstep/cli/bench/line.h"
+#include "lockstep/cli/bench/protocol.h"
 #include "lockstep/comm/connect.h"
 
 namespace lockstep::cli {

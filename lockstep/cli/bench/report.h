@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "lockstep/cli/bench_coordinator.h"
+#include "lockstep/cli/bench/coordinator.h"
 
 namespace lockstep::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_statistics.h"
+#include "lockstep/cli/bench/statistics.h"
 
 #include <algorithm>
 #include <cmath>

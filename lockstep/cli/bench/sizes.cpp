@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_sizes.h"
+#include "lockstep/cli/bench/sizes.h"
 
 #include <array>
 #include <charconv>

@@ -7,11 +7,11 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench.h"
-#include "lockstep/cli/bench_coordinator.h"
-#include "lockstep/cli/bench_crews.h"
-#include "lockstep/cli/bench_options.h"
-#include "lockstep/cli/bench_report.h"
-#include "lockstep/cli/bench_tune.h"
+#include "lockstep/cli/bench/coordinator.h"
+#include "lockstep/cli/bench/crews.h"
+#include "lockstep/cli/bench/options.h"
+#include "lockstep/cli/bench/report.h"
+#include "lockstep/cli/bench/tune.h"
 #include "lockstep/comm/select.h"
 
 namespace lockstep::cli {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_report.h"
+#include "lockstep/cli/bench/report.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "lockstep/cli/bench_sizes.h"
-#include "lockstep/cli/bench_statistics.h"
+#include "lockstep/cli/bench/sizes.h"
+#include "lockstep/cli/bench/statistics.h"
 
 namespace lockstep::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_values.h"
+#include "lockstep/cli/bench/values.h"
 
 #include <bit>
 #include <cmath>

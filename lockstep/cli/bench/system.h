@@ -21,7 +21,7 @@
 #include <memory>
 #include <string_view>
 
-#include "lockstep/cli/bench_protocol.h"
+#include "lockstep/cli/bench/protocol.h"
 #include "lockstep/comm/communicator.h"
 
 namespace lockstep::cli {

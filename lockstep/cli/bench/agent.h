@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "lockstep/cli/bench_line.h"
-#include "lockstep/cli/bench_system.h"
+#include "lockstep/cli/bench/line.h"
+#include "lockstep/cli/bench/system.h"
 
 namespace lockstep::cli {
 

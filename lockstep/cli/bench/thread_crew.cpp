@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "lockstep/base/log.h"
-#include "lockstep/cli/bench_agent.h"
-#include "lockstep/cli/bench_crew.h"
-#include "lockstep/cli/bench_system.h"
+#include "lockstep/cli/bench/agent.h"
+#include "lockstep/cli/bench/crew.h"
+#include "lockstep/cli/bench/system.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/transport/loopback/endpoint.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_options.h"
+#include "lockstep/cli/bench/options.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_sizes.h"
+#include "lockstep/cli/bench/sizes.h"
 
 namespace lockstep::cli {
 namespace {

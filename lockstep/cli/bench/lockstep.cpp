@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_memory.h"
-#include "lockstep/cli/bench_system.h"
-#include "lockstep/cli/bench_values.h"
+#include "lockstep/cli/bench/memory.h"
+#include "lockstep/cli/bench/system.h"
+#include "lockstep/cli/bench/values.h"
 
 namespace lockstep::cli {
 namespace {

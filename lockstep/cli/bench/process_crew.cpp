@@ -12,8 +12,8 @@
 
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_agent.h"
-#include "lockstep/cli/bench_crew.h"
+#include "lockstep/cli/bench/agent.h"
+#include "lockstep/cli/bench/crew.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/rendezvous/worker_environment.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_agent.h"
+#include "lockstep/cli/bench/agent.h"
 
 #include <chrono>
 #include <memory>
@@ -11,7 +11,7 @@
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_protocol.h"
+#include "lockstep/cli/bench/protocol.h"
 
 namespace lockstep::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_coordinator.h"
+#include "lockstep/cli/bench/coordinator.h"
 
 #include <algorithm>
 #include <limits>

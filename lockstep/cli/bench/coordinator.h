@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/cli/bench_crew.h"
-#include "lockstep/cli/bench_protocol.h"
-#include "lockstep/cli/bench_statistics.h"
+#include "lockstep/cli/bench/crew.h"
+#include "lockstep/cli/bench/protocol.h"
+#include "lockstep/cli/bench/statistics.h"
 
 namespace lockstep::cli {
 

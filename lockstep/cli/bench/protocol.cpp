@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_protocol.h"
+#include "lockstep/cli/bench/protocol.h"
 
 #include <array>
 #include <charconv>
@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_sizes.h"
-#include "lockstep/cli/bench_statistics.h"
+#include "lockstep/cli/bench/sizes.h"
+#include "lockstep/cli/bench/statistics.h"
 
 namespace lockstep::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <ostream>
 
-#include "lockstep/cli/bench_options.h"
+#include "lockstep/cli/bench/options.h"
 
 namespace lockstep::cli {
 
