@@ -23,7 +23,9 @@ struct Wire {
   std::int32_t root;
   std::uint64_t count, shape_digest;
 };
-static_assert(std::is_trivially_copyable_v<Wire> && sizeof(Wire) <= transport::kNoticeHeadBytes);
+constexpr std::size_t kPulseOffset = transport::kNoticeHeadBytes - sizeof(Pulse);
+static_assert(std::is_trivially_copyable_v<Wire> && sizeof(Wire) <= kPulseOffset);
+static_assert(std::is_trivially_copyable_v<Pulse>);
 
 }  // namespace
 
@@ -103,6 +105,16 @@ Contract from_notice(const transport::NoticeHead& head) {
           .root = wire.root,
           .count = wire.count,
           .shape_digest = wire.shape_digest};
+}
+
+void set_pulse(transport::NoticeHead& head, const Pulse& pulse) {
+  std::memcpy(head.data() + kPulseOffset, &pulse, sizeof pulse);
+}
+
+Pulse pulse_of(const transport::NoticeHead& head) {
+  Pulse pulse;
+  std::memcpy(&pulse, head.data() + kPulseOffset, sizeof pulse);
+  return pulse;
 }
 
 }  // namespace lockstep::comm

@@ -48,4 +48,15 @@ std::string operation_name(const Contract& contract);
 transport::NoticeHead to_notice(const Contract& contract);
 Contract from_notice(const transport::NoticeHead& head);
 
+// The sign of life of a rank that waits: it beats for as long as it is stalled and not frozen, and says whom
+// it waits for. Travels in the same notice and is no part of the contract.
+struct Pulse {
+  std::uint32_t beats = 0;
+  Rank waits_for = -1;
+
+  bool operator==(const Pulse&) const = default;
+};
+void set_pulse(transport::NoticeHead& head, const Pulse& pulse);
+Pulse pulse_of(const transport::NoticeHead& head);
+
 }  // namespace lockstep::comm

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/diagnose.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +19,9 @@ namespace {
 
 // How long a rank that holds a message it cannot use waits to hear what its peer is doing.
 constexpr std::chrono::milliseconds kPatience{50};
+
+// A stalled rank beats every 10 ms or so; one that has not been heard for this long is frozen or gone.
+constexpr std::chrono::milliseconds kFreshPulse{150};
 
 std::string place(const Operation& operation) {
   return fmt::format("{} #{} on {}", operation_name(operation.contract), operation.sequence,
@@ -76,6 +81,20 @@ std::exception_ptr peer_lost(const Operation& operation, transport::Endpoint& en
   return nullptr;
 }
 
+// Of those we wait for, directly or through others that wait themselves, the one that shows no sign of life.
+Rank silent_rank(const Operation& operation, Rank awaited) {
+  const auto fresh = std::max<Clock::duration>(operation.timeout / 4, kFreshPulse);
+  Rank suspect = awaited;
+  for (std::size_t hops = 0; hops < operation.heard.size(); ++hops) {
+    const Operation::Heard& heard = operation.heard[static_cast<std::size_t>(suspect)];
+    const bool beats = heard.pulse.beats > 0 && Clock::now() - heard.changed < fresh;
+    const Rank next = heard.pulse.waits_for;
+    if (!beats || next < 0 || next >= operation.group->size() || next == operation.group->rank) break;
+    suspect = next;
+  }
+  return suspect;
+}
+
 std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& endpoint) {
   const Group& group = *operation.group;
   const transport::StreamId stream = group.collective_stream(operation.stream);
@@ -90,8 +109,10 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
                                                        place(operation), rank, waited, last)));
   }
   const std::vector<Waiting> waiting = operation.execution->waiting();
-  return std::make_exception_ptr(
-      Timeout(failure_at(operation, waiting.empty() ? Waiting{} : waiting.front())));
+  if (waiting.empty()) return std::make_exception_ptr(Timeout(failure_at(operation, {})));
+  Waiting blamed = waiting.front();
+  if (!operation.point_to_point) blamed.peer = silent_rank(operation, blamed.peer);
+  return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
 }
 
 std::exception_ptr disagreement(const Operation& operation, transport::Endpoint& endpoint) {
@@ -120,6 +141,22 @@ std::exception_ptr disagreement(const Operation& operation, transport::Endpoint&
 }
 
 }  // namespace
+
+void listen(Operation& operation, transport::Endpoint& endpoint) {
+  if (operation.point_to_point) return;
+  const Group& group = *operation.group;
+  operation.heard.resize(static_cast<std::size_t>(group.size()));
+  for (Rank rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank) continue;
+    const auto notice = endpoint.notice_of(group.members[rank], group.collective_stream(operation.stream),
+                                           operation.sequence);
+    if (!notice) continue;
+    Operation::Heard& heard = operation.heard[static_cast<std::size_t>(rank)];
+    const Pulse pulse = pulse_of(*notice);
+    if (pulse.beats != heard.pulse.beats) heard.changed = Clock::now();
+    heard.pulse = pulse;
+  }
+}
 
 std::exception_ptr diagnose(const Operation& operation, transport::Endpoint& endpoint) {
   if (operation.mismatch) return disagreement(operation, endpoint);

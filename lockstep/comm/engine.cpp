@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 // How often operations that do not move are looked at. Well below the 100 ms within which ranks that disagree
 // must know.
 constexpr auto kLookInterval = 10ms;
+// Where notices must be sent, not every beat is.
+constexpr std::uint32_t kBeatsPerPush = 4;
 // How many turns without a sleep may pass before the clock is read.
 constexpr std::uint32_t kTurnsPerClock = 256;
 
@@ -325,6 +327,7 @@ void Engine::look_at_stalled() {
       operation->deadline = Deadline::after(operation->timeout);
       show_notice(*operation);
     } else {
+      beat(*operation);
       look_at(operation);
     }
   }
@@ -356,6 +359,19 @@ void Engine::quarantine(const Operation& operation) {
   for (std::size_t i = 0; i < operation.buffers.size(); ++i) {
     quarantined_.push_back({operation.buffers[i], elements[i] * size_of(operation.contract.dtype)});
   }
+}
+
+// While stalled: we live, and this is whom we wait for.
+void Engine::beat(Operation& operation) {
+  if (operation.point_to_point) return;
+  const std::vector<Waiting> waiting = operation.execution->waiting();
+  operation.pulse = {.beats = operation.pulse.beats + 1,
+                     .waits_for = waiting.empty() ? -1 : waiting.front().peer};
+  set_pulse(operation.notice, operation.pulse);
+  endpoint_->publish(operation.group->collective_stream(operation.stream), operation.sequence,
+                     operation.notice);
+  if (operation.pulse.beats % kBeatsPerPush == 0) show_notice(operation);
+  listen(operation, *endpoint_);
 }
 
 // From now on peers that wonder can see where we are.

@@ -75,6 +75,7 @@ class Engine {
   void break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error);
   void look_at_stalled();
   bool look_at(const std::shared_ptr<Operation>& operation);
+  void beat(Operation& operation);
   void show_notice(const Operation& operation);
 
   class Turn;

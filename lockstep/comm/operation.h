@@ -47,6 +47,13 @@ struct Operation {
   std::optional<Deadline> deadline;  // renewed whenever bytes move
   std::pmr::vector<Bytes> scratch{&memory};
   bool moved_since_look = true;
+  Pulse pulse;  // ours, while stalled
+  // What was last heard of the others while stalled, by rank of the group.
+  struct Heard {
+    Pulse pulse;
+    Clock::time_point changed{};
+  };
+  std::vector<Heard> heard;
   std::optional<transport::EnvelopeMismatch>
       mismatch;  // with a message that a peer offers; then it does not move
   std::atomic<bool> ended{false};

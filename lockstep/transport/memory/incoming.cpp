@@ -111,7 +111,8 @@ void Incoming::check(const Arrival& arrival, const Receive& receive) const {
 
 // True when the next parcel had arrived for a posted receive; it is then open, or done if it had landed.
 bool Incoming::open_next() {
-  if (receives_.empty() || next_number().load(std::memory_order_acquire) != opened_ + 1) return false;
+  if (abandoned_ || receives_.empty()) return false;
+  if (next_number().load(std::memory_order_acquire) != opened_ + 1) return false;
   const Arrival arrival = read_next();
   check(arrival, receives_.front());
   piece_kind_ = arrival.kind;
