@@ -38,10 +38,13 @@ is_debian_12() {
 
 has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
+# as_root COMMAND...
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo -E "$@"; fi
+}
+
 apt_get() {
-  local as_root=()
-  [ "$(id -u)" = 0 ] || as_root=(sudo)
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q \
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q \
     -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 "$@"
 }
 

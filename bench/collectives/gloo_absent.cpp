@@ -2,7 +2,7 @@
 //
 // Takes the place of gloo_opponent.cpp in a build without gloo.
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_system.h"
+#include "lockstep/cli/bench/system.h"
 
 namespace lockstep::cli {
 

@@ -2,9 +2,11 @@
 //
 // gloo as an opponent, used as its users do: ring allreduce over its TCP transport, in place, buffers from
 // ordinary memory. gloo_absent.cpp takes its place in a build without gloo.
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,11 +17,12 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
+#include <sys/stat.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_memory.h"
-#include "lockstep/cli/bench_system.h"
-#include "lockstep/cli/bench_values.h"
+#include "lockstep/cli/bench/memory.h"
+#include "lockstep/cli/bench/system.h"
+#include "lockstep/cli/bench/values.h"
 
 namespace lockstep::cli {
 namespace {
@@ -28,12 +31,25 @@ constexpr std::chrono::seconds kTimeout{30};
 
 using Context = std::shared_ptr<gloo::rendezvous::Context>;  // gloo's own interface shares it
 
+void meet_over(const Context& context) {
+  gloo::BarrierOptions options(context);
+  gloo::barrier(options);
+}
+
+// The first rank to come makes the folder; it goes when all are connected.
 Context connect(Rank rank, int ranks, const std::filesystem::path& folder) {
+  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    throw UsageError(
+        fmt::format("gloo's ranks cannot meet in {}: {}; set TMPDIR to a folder that can be written",
+                    folder.native(), std::generic_category().message(errno)));
+  }
   auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
   context->setTimeout(kTimeout);
   auto device = gloo::transport::tcp::CreateDevice("127.0.0.1");
   gloo::rendezvous::FileStore store(folder.native());
   context->connectFullMesh(store, device);
+  meet_over(context);
+  if (rank == 0) std::filesystem::remove_all(folder);
   return context;
 }
 
@@ -96,10 +112,7 @@ class GlooTrial : public Trial {
     translated([this] { all_reduce_(context_, data_.bytes()); });
   }
   void meet() override {
-    translated([this] {
-      gloo::BarrierOptions options(context_);
-      gloo::barrier(options);
-    });
+    translated([this] { meet_over(context_); });
   }
 
  private:

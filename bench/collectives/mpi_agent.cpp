@@ -15,11 +15,11 @@
 #include <sys/prctl.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_agent.h"
-#include "lockstep/cli/bench_crew.h"
-#include "lockstep/cli/bench_memory.h"
-#include "lockstep/cli/bench_system.h"
-#include "lockstep/cli/bench_values.h"
+#include "lockstep/cli/bench/agent.h"
+#include "lockstep/cli/bench/crew.h"
+#include "lockstep/cli/bench/memory.h"
+#include "lockstep/cli/bench/system.h"
+#include "lockstep/cli/bench/values.h"
 
 namespace lockstep::cli {
 namespace {

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ namespace lockstep::transport {
 namespace {
 
 constexpr int kBatches = 200;
-constexpr int kSpins = 2000;
+constexpr int kSpins = 20'000;
 
 // One side of the benchmark.
 struct Player {
@@ -119,7 +120,16 @@ void measure(Player& player, std::string_view what, std::size_t bytes, bool regi
   if (registered) player.endpoint.release(payload);
 }
 
+// Each side stays on a core of its own, so that batches can be compared.
+void stay_on_core(int core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(static_cast<std::size_t>(core), &cores);
+  ::sched_setaffinity(0, sizeof(cores), &cores);
+}
+
 void play(Rank rank, const std::string& run, std::string_view what) {
+  stay_on_core(rank);
   const auto endpoint = connect_shm({.rank = rank, .world = 2, .run = run});
   Player player{.endpoint = *endpoint, .channel = endpoint->channel(1 - rank, 0)};
   for (std::size_t bytes : {8, 64, 1024, 4096, 16384, 65536, 1 << 20, 16 << 20}) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <type_traits>
 
@@ -18,6 +19,13 @@ requires std::is_trivially_copyable_v<T> ConstBytes as_bytes_of(const T& value) 
 template <typename T>
 requires std::is_trivially_copyable_v<T> Bytes as_writable_bytes_of(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
+}
+
+// Empty spans overlap nothing.
+inline bool overlap(ConstBytes a, ConstBytes b) {
+  const std::less<const std::byte*> before;  // a total order, also over unrelated objects
+  return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) &&
+         before(b.data(), a.data() + a.size());
 }
 
 }  // namespace lockstep

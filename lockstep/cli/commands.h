@@ -15,7 +15,7 @@ class App;
 namespace lockstep::cli {
 
 struct Invocation {
-  std::function<int()> action;        // returns the exit code; errors as exceptions
+  std::function<int()> action;  // returns the exit code; errors as exceptions
   // What follows the flags, for subcommands with CLI::App::prefix_command(): a command line that the parser
   // does not read. Everything, when the subcommand has no flags.
   std::vector<std::string> trailing;

@@ -7,17 +7,14 @@
 namespace lockstep::cli {
 
 // What the program ends with; docs/errors.md.
-enum ExitCode : int {
-  kDone = 0,
-  kBadUsage = 2,      // flag, environment, configuration or setup
-  kBadData = 65,      // a corrupt or hostile file or message
-  kInternal = 70,     // a bug of ours
-  kInUse = 73,        // the run directory is in use by another run
-  kInterrupted = 75,  // communication failed: may be tried or resumed
-};
+inline constexpr int kDone = 0;
+inline constexpr int kBadUsage = 2;      // flag, environment, configuration or setup
+inline constexpr int kBadData = 65;      // a corrupt or hostile file or message
+inline constexpr int kInternal = 70;     // a bug of ours
+inline constexpr int kInterrupted = 75;  // communication failed: may be tried or resumed
 
 struct Verdict {
-  ExitCode code = kInternal;
+  int code = kInternal;
   std::string sentence;  // one line, for standard error
 };
 

@@ -22,8 +22,8 @@ namespace {
 using Arguments = std::span<const std::string>;
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done, 2 bad usage or setup, 65 bad data, 70 a bug of ours, 73 run directory in use,\n"
-    "75 communication failed (may be tried again). `lockstep COMMAND --help` explains a command.";
+    "Exit codes: 0 done, 2 bad usage or setup, 65 bad data, 70 a bug of ours, 75 communication failed\n"
+    "(may be tried again). `lockstep COMMAND --help` explains a command.";
 
 void describe(CLI::App& app, Invocation& invocation) {
   app.footer(kFooter);

@@ -143,7 +143,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 }
 Buffer::~Buffer() {
   if (!engine_) return;
-  engine_->exclusively([this](transport::Endpoint& endpoint) { endpoint.release(memory_); });
+  engine_->release(memory_);
 }
 
 // --- Work
@@ -195,9 +195,7 @@ const std::string& Communicator::name() const {
 }
 
 Buffer Communicator::allocate(std::size_t bytes) const {
-  Bytes memory;
-  engine_->exclusively([&](transport::Endpoint& endpoint) { memory = endpoint.allocate(bytes); });
-  return {engine_, memory};
+  return {engine_, engine_->allocate(bytes)};
 }
 
 Communicator Communicator::split(int colour, int key, std::string group_name) const {
@@ -301,6 +299,8 @@ Work Communicator::start_all_to_all(Bytes input, Bytes output, const Options& op
         "elements of {}",
         input.size(), output.size(), size(), name_of(options.dtype)));
   }
+  if (overlap(input, output))
+    throw UsageError("all_to_all: input and output overlap; give it two separate buffers");
   const PlanRequest request =
       request_for(*group_, Op::all_to_all, total / static_cast<std::size_t>(size()), options);
   const std::array<std::byte*, 2> buffers = {input.data(), output.data()};

@@ -15,6 +15,9 @@
 // Errors: UsageError for arguments that this rank alone can see are wrong (the group stays usable);
 // ContractMismatch, PeerLost, Timeout, Aborted otherwise. After one of these the group is unusable: every
 // later call raises Aborted with the first reason. Other groups go on.
+// What a failed operation left in its buffers is undefined, and a peer on this host that has not noticed the
+// failure may still write into registered ones: do not use them again. Their memory is not given out a second
+// time.
 #pragma once
 
 #include <chrono>
@@ -64,8 +67,7 @@ struct Options {
   std::optional<std::chrono::milliseconds> timeout = {};  // how long nothing may move; none: as the group
 };
 
-// Memory that peers on the same host reach in place. Move-only; must not outlive the last copy of the
-// communicator.
+// Memory that peers on the same host reach in place. Move-only.
 class Buffer {
  public:
   Buffer() = default;
@@ -127,7 +129,8 @@ class Communicator {
   Buffer allocate(std::size_t bytes) const;
 
   // Collective over this group: ranks with equal colour form a group, ordered by (key, rank). A negative
-  // colour joins none and gets a world of one.
+  // colour joins none and gets a world of one. A process can make 31 groups beside its world (UsageError),
+  // and must not split two groups at the same time from different threads.
   Communicator split(int colour, int key, std::string name) const;
 
   void all_reduce(Bytes data, const Options& options = {}) const;

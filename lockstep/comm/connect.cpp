@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/rendezvous.h"
 #include "lockstep/transport/connect/listener.h"
+#include "lockstep/transport/loopback/endpoint.h"
 #include "lockstep/transport/mpi/endpoint.h"
 #include "lockstep/transport/routed/endpoint.h"
 #include "lockstep/transport/shm/endpoint.h"
@@ -92,6 +94,19 @@ std::unique_ptr<Endpoint> route(std::unique_ptr<Endpoint> shm, const std::vector
   return transport::make_routed(std::move(whole));
 }
 
+// Nobody is nearer than anybody else.
+std::vector<int> all_apart(int world) {
+  std::vector<int> hosts(static_cast<std::size_t>(world));
+  std::iota(hosts.begin(), hosts.end(), 0);
+  return hosts;
+}
+
+Communicator over_mpi(GroupSettings group) {
+  std::unique_ptr<Endpoint> endpoint = transport::make_mpi_endpoint();
+  group.hosts = all_apart(endpoint->world());
+  return Communicator(std::move(endpoint), std::move(group));
+}
+
 }  // namespace
 
 std::string_view name_of(Carrier carrier) {
@@ -116,8 +131,9 @@ Carrier parse_carrier(std::string_view name) {
 }
 
 Communicator connect(const Placement& placement, const ConnectOptions& options) {
-  if (options.carrier == Carrier::mpi) return Communicator(transport::make_mpi_endpoint(), options.group);
-  if (placement.world.value == 1) return Communicator();
+  if (options.carrier == Carrier::mpi) return over_mpi(options.group);
+  if (placement.world.value == 1)
+    return Communicator(std::move(transport::make_loopback(1).front()), options.group);
 
   const Deadline deadline = Deadline::after(placement.timeout.value);
   transport::Credentials credentials = credentials_for(placement, "tcp");
@@ -138,11 +154,8 @@ Communicator connect(const Placement& placement, const ConnectOptions& options) 
         table.peers[0].to_string(), table.peers.back().to_string()));
   }
   GroupSettings group = options.group;
-  group.hosts = host_numbers(table);
-  if (options.carrier == Carrier::tcp) {
-    // Ranks of one host talk over sockets as well: nobody is nearer than anybody else.
-    for (std::size_t rank = 0; rank < group.hosts.size(); ++rank) group.hosts[rank] = static_cast<int>(rank);
-  }
+  // Over sockets alone, ranks of one host are as far apart as any others.
+  group.hosts = options.carrier == Carrier::tcp ? all_apart(table.world()) : host_numbers(table);
 
   std::unique_ptr<Endpoint> shm;
   std::unique_ptr<Endpoint> tcp;

@@ -25,15 +25,15 @@ struct Wire {
 };
 static_assert(std::is_trivially_copyable_v<Wire> && sizeof(Wire) <= transport::kNoticeHeadBytes);
 
-bool has_root(schedule::Op op) {
-  return op == schedule::Op::broadcast || op == schedule::Op::reduce;
-}
-
 }  // namespace
 
 bool reduces(schedule::Op op) {
   using schedule::Op;
   return op == Op::all_reduce || op == Op::reduce_scatter || op == Op::reduce;
+}
+
+bool has_root(schedule::Op op) {
+  return op == schedule::Op::broadcast || op == schedule::Op::reduce;
 }
 
 std::uint64_t digest_of(const Contract& contract) {

@@ -16,6 +16,7 @@
 
 namespace lockstep::comm {
 
+// What an operation ignores (the root of an all_gather, say) has the default value, so that it cannot differ.
 struct Contract {
   schedule::Op op = schedule::Op::barrier;
   bool point_to_point = false;  // send and recv: `op` means nothing then
@@ -31,6 +32,8 @@ struct Contract {
 
 // Whether the operation adds values of different ranks.
 bool reduces(schedule::Op op);
+// Whether one rank is special in it.
+bool has_root(schedule::Op op);
 
 std::uint64_t digest_of(const Contract& contract);
 std::uint64_t shape_digest_of(const schedule::CollectiveSpec& spec);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -54,10 +55,13 @@ std::exception_ptr contract_broken(const Operation& operation, transport::Endpoi
     if (!notice) continue;
     const Contract theirs = from_notice(*notice);
     if (theirs == operation.contract) continue;
+    // The same call by name can still be cut differently.
+    const std::string_view detail =
+        describe(theirs) == describe(operation.contract) ? " with other lanes, segments or hosts" : "";
     return std::make_exception_ptr(ContractMismatch(fmt::format(
-        "{}: rank {} calls {} but rank {} calls {}; all ranks of a group must make the same calls "
-        "in the same order",
-        place(operation), group.rank, describe(operation.contract), rank, describe(theirs))));
+        "{}: rank {} calls {} but rank {} calls {}{}; all ranks of a group must make the same calls in the "
+        "same order",
+        place(operation), group.rank, describe(operation.contract), rank, describe(theirs), detail)));
   }
   return nullptr;
 }
@@ -97,6 +101,15 @@ std::exception_ptr disagreement(const Operation& operation, transport::Endpoint&
     if (operation.deadline->waited() < kPatience) return nullptr;
   }
   const transport::EnvelopeMismatch& mismatch = *operation.mismatch;
+  if (operation.point_to_point) {
+    const std::vector<Waiting> waiting = operation.execution->waiting();
+    return std::make_exception_ptr(ContractMismatch(
+        fmt::format("send/recv on {}: this rank and rank {} do not agree on a message: {} of {} bytes here, "
+                    "{} bytes there; both must "
+                    "name the same dtype and size",
+                    operation.group->settings.name, waiting.empty() ? -1 : waiting.front().peer,
+                    describe(operation.contract), mismatch.my_bytes, mismatch.their_bytes)));
+  }
   return std::make_exception_ptr(ContractMismatch(fmt::format(
       "{}: this rank ({}) expects a message of {} bytes of call #{} with contract {:016x}, its peer has one "
       "of "

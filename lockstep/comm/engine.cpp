@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 // How often operations that do not move are looked at. Well below the 100 ms within which ranks that disagree
 // must know.
 constexpr auto kLookInterval = 10ms;
-// How many turns without a pause may pass before the clock is read.
-constexpr std::uint32_t kTurnsPerClock = 1024;
+// How many turns without a sleep may pass before the clock is read.
+constexpr std::uint32_t kTurnsPerClock = 256;
 
 bool is_crowded(const transport::Endpoint& endpoint) {
   int local = 1;
@@ -48,6 +48,24 @@ std::exception_ptr broken(const std::string& why) {
 
 }  // namespace
 
+// The right to drive, from the moment `driven_` was set until the end of the scope, whatever happens.
+class Engine::Turn {
+ public:
+  explicit Turn(Engine& engine) : engine_(engine) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    {
+      const std::lock_guard lock(engine_.mutex_);
+      engine_.driven_ = false;
+    }
+    engine_.changed_.notify_all();
+  }
+
+ private:
+  Engine& engine_;
+};
+
 Engine::Engine(std::unique_ptr<transport::Endpoint> endpoint)
     : endpoint_(std::move(endpoint)), scratch_(*endpoint_), idle_(*endpoint_, is_crowded(*endpoint_)) {}
 
@@ -71,15 +89,8 @@ void Engine::exclusively(const std::function<void(transport::Endpoint&)>& task) 
   if (!driven_) {
     driven_ = true;
     lock.unlock();
-    std::exception_ptr error;
-    try {
-      task(*endpoint_);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    stop_driving();
-    if (error) std::rethrow_exception(error);
-    return;
+    const Turn turn(*this);
+    return task(*endpoint_);
   }
   Task entry{.run = &task, .done = false, .error = nullptr};
   tasks_.push_back(&entry);
@@ -95,12 +106,18 @@ void Engine::exclusively(const std::function<void(transport::Endpoint&)>& task) 
   if (entry.error) std::rethrow_exception(entry.error);
 }
 
-void Engine::stop_driving() {
-  {
-    const std::lock_guard lock(mutex_);
-    driven_ = false;
-  }
-  changed_.notify_all();
+Bytes Engine::allocate(std::size_t bytes) {
+  Bytes memory;
+  exclusively([&](transport::Endpoint& endpoint) { memory = endpoint.allocate(bytes); });
+  return memory;
+}
+
+void Engine::release(Bytes memory) {
+  exclusively([&](transport::Endpoint& endpoint) {
+    const bool in_danger = std::any_of(quarantined_.begin(), quarantined_.end(),
+                                       [memory](Bytes granted) { return overlap(granted, memory); });
+    if (!in_danger) endpoint.release(memory);
+  });
 }
 
 void Engine::run_tasks() {
@@ -129,7 +146,8 @@ void Engine::start(const std::shared_ptr<Operation>& operation, bool in_backgrou
     const std::lock_guard lock(mutex_);
     if (!background_) background_.emplace([this](const std::stop_token& stop) { background_loop(stop); });
   }
-  ++running_;
+  operation->in_background = in_background;
+  if (in_background) ++in_background_;
   exclusively([&](transport::Endpoint&) { enqueue(operation); });
 }
 
@@ -139,14 +157,14 @@ void Engine::wait(const std::shared_ptr<Operation>& operation) {
     if (driven_) {
       ++waiters_;
       endpoint_->wake();
-      changed_.wait(lock, [&] { return operation->ended.load(std::memory_order_acquire) || !driven_; });
+      changed_.wait(lock, [&] { return operation->ended.load() || !driven_; });
       --waiters_;
       continue;
     }
     driven_ = true;
     lock.unlock();
+    const Turn turn(*this);
     drive([&] { return operation->ended.load(std::memory_order_relaxed); });
-    stop_driving();
   }
   if (operation->error) std::rethrow_exception(operation->error);
 }
@@ -163,17 +181,16 @@ void Engine::cancel(const std::shared_ptr<Operation>& operation) {
 
 template <typename Condition>
 void Engine::drive(Condition until) {
-  last_look_ = Clock::now();
   while (!until()) {
     if (has_tasks_.load(std::memory_order_relaxed)) run_tasks();
+    bool slept = false;
     if (advance_all()) {
       idle_.moved();
-      if (++turns_ % kTurnsPerClock != 0) continue;
     } else {
-      idle_.pause(kLookInterval);
-      if (idle_.quiet() < kLookInterval / 4) continue;
+      slept = idle_.pause(kLookInterval);
     }
-    if (Clock::now() - last_look_ >= kLookInterval) look_at_stalled();
+    if ((slept || ++turns_ % kTurnsPerClock == 0) && Clock::now() - last_look_ >= kLookInterval)
+      look_at_stalled();
   }
 }
 
@@ -206,7 +223,7 @@ bool Engine::advance(const std::shared_ptr<Operation>& operation) {
     operation->deadline = Deadline::after(operation->timeout);
     show_notice(*operation);
     return look_at(operation);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     break_group(operation, std::current_exception());
   }
   return true;
@@ -240,7 +257,7 @@ void Engine::begin(const std::shared_ptr<Operation>& operation) {
   operation->deadline = Deadline::after(operation->timeout);
   try {
     bind(*operation);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return break_group(operation, std::current_exception());
   }
   advance(operation);
@@ -263,8 +280,9 @@ void Engine::end(Operation& operation, std::exception_ptr error) {
     for (Bytes memory : operation.scratch) scratch_.give_back(memory);
   }
   operation.error = std::move(error);
-  operation.ended.store(true, std::memory_order_release);
-  --running_;
+  // Sequentially consistent, as are the waiters' count and their look at it: one of the two sees the other.
+  operation.ended.store(true);
+  if (operation.in_background) --in_background_;
   if (waiters_.load() > 0) {
     { const std::lock_guard lock(mutex_); }
     changed_.notify_all();
@@ -286,13 +304,15 @@ void Engine::break_group(const std::shared_ptr<Operation>& operation, const std:
     if (other->group == operation->group && other != operation) doomed.push_back(other);
   }
   for (Group::Stream& stream : group.streams) {
-    // The first of a queue is running: it is among the active ones, or it is the operation itself.
-    for (std::size_t i = 1; i < stream.queue.size(); ++i) doomed.push_back(stream.queue[i]);
+    doomed.insert(doomed.end(), stream.queue.begin(), stream.queue.end());
     stream.queue.clear();
   }
   for (const auto& other : doomed) {
     if (other->ended) continue;
-    if (other->execution) other->execution->abandon();
+    if (other->execution) {
+      other->execution->abandon();
+      quarantine(*other);
+    }
     end(*other, other == operation ? error : broken(why));
   }
 }
@@ -312,9 +332,30 @@ void Engine::look_at_stalled() {
 }
 
 bool Engine::look_at(const std::shared_ptr<Operation>& operation) {
-  const std::exception_ptr error = diagnose(*operation, *endpoint_);
-  if (error) break_group(operation, error);
-  return error != nullptr;
+  std::exception_ptr error;
+  try {
+    error = diagnose(*operation, *endpoint_);
+    if (!error) return false;
+    // What a peer sent before it left or failed counts. The evidence came first, so all of it is here by now.
+    if (!operation->mismatch && operation->execution->advance()) {
+      operation->moved_since_look = true;
+      if (operation->execution->done()) end(*operation, nullptr);
+      return true;
+    }
+  } catch (const transport::EnvelopeMismatch&) {
+    // The diagnosis stands: it is older than this message.
+  } catch (const std::exception&) {
+    error = std::current_exception();
+  }
+  break_group(operation, error);
+  return true;
+}
+
+void Engine::quarantine(const Operation& operation) {
+  const std::vector<std::size_t>& elements = operation.binding.program->buffer_elements;
+  for (std::size_t i = 0; i < operation.buffers.size(); ++i) {
+    quarantined_.push_back({operation.buffers[i], elements[i] * size_of(operation.contract.dtype)});
+  }
 }
 
 // From now on peers that wonder can see where we are.
@@ -329,20 +370,27 @@ void Engine::show_notice(const Operation& operation) {
 
 void Engine::background_loop(const std::stop_token& stop) {
   const auto nothing_to_do = [&] {
-    return stop.stop_requested() || running_.load() == 0 || waiters_.load() > 0;
+    return stop.stop_requested() || in_background_.load() == 0 || waiters_.load() > 0;
   };
   while (!stop.stop_requested()) {
     {
       std::unique_lock lock(mutex_);
       // The time limit only bounds how long a stop request can be missed.
-      changed_.wait_for(lock, 100ms, [&] {
-        return stop.stop_requested() || (!driven_ && running_.load() > 0 && waiters_.load() == 0);
-      });
+      changed_.wait_for(lock, 100ms, [&] { return stop.stop_requested() || (!driven_ && !nothing_to_do()); });
       if (driven_ || nothing_to_do()) continue;
       driven_ = true;
     }
-    drive(nothing_to_do);
-    stop_driving();
+    const Turn turn(*this);
+    try {
+      drive(nothing_to_do);
+    } catch (const std::exception&) {
+      // Nobody is here to be told; whoever waits for an operation is.
+      const std::exception_ptr error = std::current_exception();
+      while (!active_.empty()) {
+        break_group(active_.front(), error);
+        std::erase_if(active_, [](const auto& operation) { return operation->ended.load(); });
+      }
+    }
   }
 }
 

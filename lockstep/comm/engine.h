@@ -36,6 +36,11 @@ class Engine {
   // throws.
   void exclusively(const std::function<void(transport::Endpoint&)>& task);
 
+  // Registered memory. What a failed operation had granted is not given out again, because a peer that is
+  // frozen may write into it when it goes on; it goes with the endpoint.
+  Bytes allocate(std::size_t bytes);
+  void release(Bytes memory);
+
   // Puts the operation on its stream. In the background somebody makes it progress even if nobody waits for
   // it.
   void start(const std::shared_ptr<Operation>& operation, bool in_background);
@@ -72,7 +77,8 @@ class Engine {
   bool look_at(const std::shared_ptr<Operation>& operation);
   void show_notice(const Operation& operation);
 
-  void stop_driving();
+  class Turn;
+  void quarantine(const Operation& operation);
   void background_loop(const std::stop_token& stop);
 
   const std::unique_ptr<transport::Endpoint> endpoint_;
@@ -80,6 +86,7 @@ class Engine {
   Idle idle_;
   std::vector<std::shared_ptr<Operation>> active_;  // begun and not ended
   std::vector<std::shared_ptr<Operation>> ready_;   // first of their streams, not yet begun
+  std::vector<Bytes> quarantined_;                  // what failed operations had granted to peers
   std::uint32_t turns_ = 0;
   Clock::time_point last_look_{};
 
@@ -88,8 +95,8 @@ class Engine {
   bool driven_ = false;       // somebody drives
   std::vector<Task*> tasks_;  // for whoever drives
   std::atomic<bool> has_tasks_{false};
-  std::atomic<int> waiters_{0};  // threads that would drive for themselves
-  std::atomic<std::size_t> running_{0};
+  std::atomic<int> waiters_{0};                // threads that would drive for themselves
+  std::atomic<std::size_t> in_background_{0};  // operations started so that have not ended
   std::atomic<transport::StreamId> next_stream_{0};
   std::optional<std::jthread> background_;  // last: joined before what it uses goes
 };

@@ -211,7 +211,18 @@ bool Execution::combine_available(MoveState& state) {
     }
   }
   state.elements_done += elements;
-  if (state.elements_done == state.elements) state.stage = Stage::fired;
+  if (state.elements_done == state.elements && all_received(state)) state.stage = Stage::fired;
+  return true;
+}
+
+// A channel does not count a message whose sender took it back while it was being read.
+bool Execution::all_received(const MoveState& state) const {
+  for (std::size_t i = 0; i < state.move->sources.size(); ++i) {
+    const Rank from = state.move->sources[i].from;
+    if (from == kLocal) continue;
+    if (binding_.ports[from].channel->receives_done() <= incoming_[state.first_source + i].index)
+      return false;
+  }
   return true;
 }
 

@@ -100,6 +100,7 @@ class Execution {
   bool combine_available(MoveState& state);
   std::size_t available(const MoveState& state);
   void decide_landings(const MoveState& state);
+  bool all_received(const MoveState& state) const;
   bool offer(MoveState& state);
   bool may_offer(Rank peer, const Outgoing& outgoing) const;
 

@@ -21,27 +21,19 @@ void Idle::moved() {
   turns_ = 0;
 }
 
-void Idle::pause(std::chrono::milliseconds at_most) {
-  if (!waiting_) {
-    waiting_ = true;
-    since_ = now_ = Clock::now();
-  }
+bool Idle::pause(std::chrono::milliseconds at_most) {
+  waiting_ = true;
   const std::uint32_t limit = crowded_ ? kCrowdedTurns : spin_turns_;
-  if (++turns_ < limit) {
-    if (crowded_) {
-      sched_yield();
-    } else {
-      cpu_pause();
-    }
-    if (turns_ % kTurnsPerLook == 0) now_ = Clock::now();
-    return;
+  if (++turns_ >= limit) {
+    sleep(at_most);
+    return true;
   }
-  sleep(at_most);
-  now_ = Clock::now();
-}
-
-Clock::duration Idle::quiet() const {
-  return waiting_ ? now_ - since_ : Clock::duration::zero();
+  if (crowded_) {
+    sched_yield();
+  } else {
+    cpu_pause();
+  }
+  return false;
 }
 
 void Idle::sleep(std::chrono::milliseconds at_most) {

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 
-#include "lockstep/base/deadline.h"
 #include "lockstep/transport/endpoint.h"
 
 namespace lockstep::comm {
@@ -21,11 +20,8 @@ class Idle {
   // Something moved: the next pause starts a new wait.
   void moved();
 
-  // One turn of waiting; returns early when the endpoint may have news.
-  void pause(std::chrono::milliseconds at_most);
-
-  // How long nothing has moved; zero when the wait is younger than the clock has been looked at.
-  Clock::duration quiet() const;
+  // One turn of waiting; true if it slept. Returns early when the endpoint may have news.
+  bool pause(std::chrono::milliseconds at_most);
 
  private:
   void sleep(std::chrono::milliseconds at_most);
@@ -36,13 +32,10 @@ class Idle {
   bool slept_ = false;
   std::uint32_t turns_ = 0;
   std::uint32_t spin_turns_ = kMaxSpinTurns;
-  Clock::time_point since_{};
-  Clock::time_point now_{};
 
   static constexpr std::uint32_t kMinSpinTurns = 256;
   static constexpr std::uint32_t kMaxSpinTurns = 1024;
   static constexpr std::uint32_t kCrowdedTurns = 16;
-  static constexpr std::uint32_t kTurnsPerLook = 32;
 };
 
 }  // namespace lockstep::comm

@@ -33,6 +33,7 @@ struct Operation {
   std::shared_ptr<Group> group;  // shared: a communicator may go while its operation runs
   std::uint32_t stream = 0;      // of the group
   bool point_to_point = false;
+  bool in_background = false;  // progresses although nobody waits
   Contract contract;
   transport::NoticeHead notice{};
   Binding binding;

@@ -16,6 +16,9 @@ namespace {
 // would grow with the square of the world; there the proof is the sweep in tests/schedule.
 constexpr int kLargestProvedWorld = 16;
 
+// Callers with ever new sizes must not fill the memory; those with a few sizes never reach this.
+constexpr std::size_t kMostPlans = 4096;
+
 void prove(const schedule::CollectiveSpec& spec) {
   std::vector<schedule::Program> programs;
   for (Rank rank = 0; rank < spec.world; ++rank) programs.push_back(schedule::generate(spec, rank));
@@ -41,6 +44,7 @@ Planner::Planner(Rank rank, Topology topology, LinkModel model)
 
 std::shared_ptr<const Plan> Planner::plan(const PlanRequest& request) {
   const std::lock_guard lock(mutex_);
+  if (plans_.size() >= kMostPlans) plans_.clear();
   std::shared_ptr<const Plan>& known = plans_[request];
   if (!known) known = make(request);
   return known;
@@ -70,10 +74,10 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
   if (spec.world <= kLargestProvedWorld) prove(spec);
   plan->contract = {.op = spec.op,
                     .point_to_point = false,
-                    .dtype = request.dtype,
-                    .reduce = request.reduce,
+                    .dtype = spec.op == schedule::Op::barrier ? DType::fp32 : request.dtype,
+                    .reduce = reduces(spec.op) ? request.reduce : kernels::ReduceOp::sum,
                     .algorithm = spec.algorithm,
-                    .root = spec.root,
+                    .root = has_root(spec.op) ? spec.root : 0,
                     .count = spec.count,
                     .shape_digest = shape_digest_of(spec)};
   plan->digest = digest_of(plan->contract);

@@ -22,13 +22,6 @@ constexpr std::array kAlgorithms = {Algorithm::direct, Algorithm::one_shot, Algo
 
 constexpr double kBytesPerGigabyteMicrosecond = 1e3;
 
-// The most even grid of the world; a torus where that adds links.
-schedule::GridShape squarest_grid(int world) {
-  int rows = static_cast<int>(std::sqrt(static_cast<double>(world)));
-  while (world % rows != 0) --rows;
-  return {.rows = rows, .columns = world / rows, .torus = true};
-}
-
 // Segments trade the latency of more messages for the overlap of transfers along a chain of `depth` ranks:
 // (bytes / s + depth) * (latency + s / bandwidth) is least at s = sqrt(bytes * latency * bandwidth / depth).
 std::size_t segment_elements(std::size_t bytes, std::size_t element_bytes, int depth, const Link& link) {
@@ -124,7 +117,7 @@ CollectiveSpec complete_spec(CollectiveSpec spec, DType dtype, const Topology& t
                                                std::bit_width(static_cast<unsigned>(spec.world)), slowest);
       break;
     case Algorithm::mesh:
-      spec.grid = squarest_grid(spec.world);
+      spec.grid = schedule::squarest_grid(spec.world, true);
       spec.segment_elements = segment_elements(spec.count * size_of(dtype), size_of(dtype),
                                                spec.grid.rows + spec.grid.columns, slowest);
       break;

@@ -53,10 +53,22 @@ class Resolver {
     number(world, placement.world, 1, kMaxWorld);
     number(rank, placement.rank, 0, kMaxWorld - 1);
     check_pair(rank, world, placement);
-    number(lookup_.identity(kLocalWorld), placement.local_world, 1, kMaxWorld);
+    resolve_local_world(placement);
     number(lookup_.identity(kLocalRank), placement.local_rank, 0, kMaxWorld - 1);
     number(lookup_.identity(kNodeRank), placement.node_rank, 0, kMaxWorld - 1);
     check_local(placement);
+  }
+
+  void resolve_local_world(Placement& placement) const {
+    const auto given = lookup_.identity(kLocalWorld);
+    number(given, placement.local_world, 1, kMaxWorld);
+    if (given || lookup_.launcher() != slurm) return;
+    for (std::string_view name : {"SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES"}) {
+      const std::string* nodes = lookup_.in_environment(name);
+      if (!nodes) continue;
+      if (*nodes == "1") placement.local_world = {placement.world.value, std::string(name)};
+      return;
+    }
   }
 
   // A rank without a world, or a world without a rank, is half an environment: guessing the other half would
@@ -103,7 +115,9 @@ class Resolver {
     if (!inputs_.hosts.empty()) placement.master_host = {inputs_.hosts.front().host, "host file"};
     if (const auto config = lookup_.by_config(kMasterHost)) set_host(*config, placement.master_host);
     resolve_slurm_master(placement);
-    if (const auto text = user_or_torchrun(kMasterHost)) set_host(*text, placement.master_host);
+    if (const auto text = lookup_.by_launcher(kMasterHost, torchrun)) set_host(*text, placement.master_host);
+    stay_on_loopback(placement);
+    if (const auto text = lookup_.by_user(kMasterHost)) set_host(*text, placement.master_host);
 
     const auto port = user_or_torchrun(kMasterPort);
     number(port, placement.master_port, 1, 65'535);
@@ -115,6 +129,16 @@ class Resolver {
   std::optional<NamedText> user_or_torchrun(const Field& field) const {
     auto text = lookup_.by_user(field);
     return text ? text : lookup_.by_launcher(field, torchrun);
+  }
+
+  // Launchers name the host even when all ranks are on it; through loopback they need no secret.
+  static void stay_on_loopback(Placement& placement) {
+    if (placement.local_world.value != placement.world.value || placement.master_host.source == "default")
+      return;
+    if (transport::is_loopback(placement.master())) return;
+    placement.master_host.source +=
+        fmt::format(" is {}, but all ranks are on this host", placement.master_host.value);
+    placement.master_host.value = "127.0.0.1";
   }
 
   void resolve_slurm_master(Placement& placement) const {

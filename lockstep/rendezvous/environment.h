@@ -42,7 +42,8 @@ struct PlacementInputs {
 // Pure. UsageError naming the setting, its value and what is accepted.
 // torchrun with TORCHELASTIC_USE_AGENT_STORE=True: its agent already listens on MASTER_PORT, so the next port
 // is taken (the one before it for 65535). Slurm: the master is the first host of the node list, its port
-// 10000 + job id % 20000.
+// 10000 + job id % 20000. When a launcher says that all ranks are on one host they meet on loopback, unless
+// the user names the master.
 Placement resolve_placement(const PlacementInputs& inputs);
 
 // The same for this process, without a command line or configuration.

@@ -65,7 +65,8 @@ Server serve_as_rank0(const Placement& placement, const transport::Secret& secre
                    .secret = secret,
                    .tls = local.tls});
   } catch (const UsageError& error) {
-    ask_other_rank0(placement, secret, local, deadline);
+    const bool may_dial = is_loopback(placement.master()) || !secret.empty() || local.tls;
+    if (may_dial) ask_other_rank0(placement, secret, local, deadline);
     throw UsageError(fmt::format("rank 0 cannot serve the rendezvous (host from {}, port from {}): {}",
                                  placement.master_host.source, placement.master_port.source, error.what()));
   }

@@ -78,7 +78,7 @@ class Channel {
   virtual bool pump() = 0;
 
   // Gives up all messages under way, after a failure: no memory of theirs is touched by this side once it returns
-  // (a frame that is half written is filled up with zeros). The channel stays useless; what still arrives is dropped.
+  // (what a frame that is half written still needs is copied first). The channel stays useless; what still arrives is dropped.
   virtual void abandon() = 0;
 };
 

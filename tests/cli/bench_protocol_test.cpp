@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_protocol.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/cli/bench/protocol.h"
 
 namespace lockstep::cli {
 namespace {

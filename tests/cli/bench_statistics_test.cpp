@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_statistics.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_sizes.h"
+#include "lockstep/cli/bench/sizes.h"
+#include "lockstep/cli/bench/statistics.h"
 
 namespace lockstep::cli {
 namespace {

@@ -85,7 +85,7 @@ TEST(BenchCollectives, EveryOperationIsCorrectOnThreeRanks) {
 TEST(BenchCollectives, AlgorithmsBuffersAndOpponentsAreMeasuredTogether) {
   std::set<std::string> seen;
   for (const Json& line : lines_of({"--bytes", "4K", "--algorithm", "direct,ring,lanes", "--registered",
-                                    "--unregistered", "--against", "memcpy"})) {
+                                    "--unregistered", "--against", "memcpy,sockets"})) {
     EXPECT_EQ(line["correct"], true) << line;
     seen.insert(line["system"].get<std::string>() + "/" + line["algorithm"].get<std::string>() +
                 (line["registered"].get<bool>() ? "/registered" : "/plain"));
@@ -93,7 +93,7 @@ TEST(BenchCollectives, AlgorithmsBuffersAndOpponentsAreMeasuredTogether) {
   EXPECT_EQ(seen, (std::set<std::string>{"lockstep/direct/registered", "lockstep/direct/plain",
                                          "lockstep/ring/registered", "lockstep/ring/plain",
                                          "lockstep/lanes/registered", "lockstep/lanes/plain",
-                                         "memcpy/copy/plain"}));
+                                         "memcpy/copy/registered", "sockets/stream/plain"}));
 }
 
 TEST(BenchCollectives, TableComparesWithTheOpponents) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/bench_values.h"
-
 #include <array>
 #include <cstdint>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "lockstep/cli/bench/values.h"
 #include "lockstep/kernels/reduce.h"
 #include "lockstep/schedule/collective/canonical.h"
 

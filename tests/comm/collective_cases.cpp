@@ -287,6 +287,8 @@ void wrong_arguments_leave_the_group_usable(Communicator& world) {
   EXPECT_THROW(world.broadcast(eight, {.root = world.size()}), UsageError);
   EXPECT_THROW(world.all_reduce(eight, {.stream = comm::kStreamsPerGroup}), UsageError);
   EXPECT_THROW(world.send(world.rank(), eight), UsageError);
+  std::vector<std::byte> blocks(8 * static_cast<std::size_t>(world.size()));
+  EXPECT_THROW(world.all_to_all(blocks, blocks), UsageError);
   EXPECT_THROW(world.all_reduce(eight, {.algorithm = Algorithm::ring, .exact = true}), UsageError);
   world.barrier();
 }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/communicator.h"
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/comm/collective_cases.h"
 #include "tests/support/ranks.h"
+#include "tests/support/values.h"
 #include "tests/support/worlds.h"
 
 namespace lockstep::test {
@@ -19,7 +24,9 @@ class Conformance : public testing::TestWithParam<std::tuple<std::string, int, C
 
 TEST_P(Conformance, Holds) {
   const auto& [transport, world, collective_case] = GetParam();
-  run_ranks(make_world(transport, world), {}, collective_case.run);
+  comm::GroupSettings settings;
+  if (transport == "routed") settings.hosts = hosts_of_routed(world);
+  run_ranks(make_world(transport, world), settings, collective_case.run);
 }
 
 std::string name_of_case(const testing::TestParamInfo<Conformance::ParamType>& info) {
@@ -35,6 +42,34 @@ INSTANTIATE_TEST_SUITE_P(Connected, Conformance,
                          testing::Combine(testing::Values("shm", "tcp", "routed"), testing::Values(2, 3, 4),
                                           testing::ValuesIn(collective_cases())),
                          name_of_case);
+
+TEST(Communicator, SeveralThreadsCallAtOnceOnStreamsOfTheirOwn) {
+  run_ranks(3, [](comm::Communicator& world) {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t stream = 0; stream < comm::kStreamsPerGroup; ++stream) {
+      threads.emplace_back([&world, stream] {
+        for (std::uint32_t i = 0; i < 50; ++i) {
+          const std::size_t count = 10 + 3000 * (i % 3);
+          auto data = values_of(world.rank(), stream, DType::fp32, count, Values::rough);
+          world.all_reduce(data, {.stream = stream});
+          const auto expected =
+              reduced_values(world.size(), stream, DType::fp32, count, Values::rough, comm::ReduceOp::sum);
+          EXPECT_EQ(first_difference(data, expected, DType::fp32), -1);
+        }
+      });
+    }
+  });
+}
+
+TEST(Communicator, WorkOutlivesItsCommunicator) {
+  run_ranks(2, [](comm::Communicator& world) {
+    std::vector<float> ones(100'000, 1.0F);
+    comm::Work work =
+        world.split(0, world.rank(), "short-lived").all_reduce_async(std::as_writable_bytes(std::span(ones)));
+    work.wait();
+    EXPECT_EQ(ones, std::vector<float>(100'000, 2.0F));
+  });
+}
 
 TEST(Communicator, AWorldOfOneNeedsNoPeers) {
   comm::Communicator alone;

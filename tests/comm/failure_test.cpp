@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What callers get when ranks disagree, do not come, or go.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <latch>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -148,6 +150,41 @@ TEST_P(Failures, ARankThatGoesIsNoticedAtOnce) {
     const std::string failure = failure_of([&] { comm.all_reduce(floats(1024)); });
     EXPECT_THAT(failure, HasSubstr("all_reduce #1 on dp: rank 2 is gone")) << "on rank " << comm.rank();
   });
+}
+
+// A rank that has done its part may leave at once: what it sent still counts, however late the others look.
+TEST_P(Failures, ALateRankMayLeaveAsSoonAsItIsDone) {
+  for (int i = 0; i < 25; ++i) {
+    run(3, [](Communicator& comm) {
+      if (comm.rank() == 0) std::this_thread::sleep_for(25ms);
+      EXPECT_EQ(failure_of([&] { comm.barrier(); }), "nothing") << "on rank " << comm.rank();
+    });
+  }
+}
+
+// A sender that gives up may change its buffer; nobody may take what is in it then for the message.
+TEST_P(Failures, WhatWasTakenBackIsNotReceived) {
+  constexpr std::size_t kFloats = 4'000'000;
+  for (int i = 0; i < 5; ++i) {
+    run(2, [i](Communicator& comm) {
+      comm::Buffer buffer = comm.allocate(kFloats * sizeof(float));
+      const std::span<float> data = buffer.as<float>();
+      std::fill(data.begin(), data.end(), 1.0F);
+      comm.barrier();
+      if (comm.rank() == 0) {
+        comm::Work work = comm.broadcast_async(buffer.bytes(), {.algorithm = Algorithm::direct});
+        std::this_thread::sleep_for(std::chrono::microseconds(300 * i));
+        work.cancel();
+        const bool sent = failure_of([&] { work.wait(); }) == "nothing";
+        if (!sent) std::fill(data.begin(), data.end(), 7.0F);
+      } else if (failure_of([&] { comm.broadcast(buffer.bytes(), {.algorithm = Algorithm::direct}); }) ==
+                 "nothing") {
+        EXPECT_EQ(std::count(data.begin(), data.end(), 1.0F), static_cast<std::ptrdiff_t>(kFloats));
+      }
+      // Memory of a rank must stay until the other one has failed too.
+      failure_of([&] { comm.barrier(); });
+    });
+  }
 }
 
 TEST_P(Failures, ABrokenGroupSaysSoAndOthersGoOn) {

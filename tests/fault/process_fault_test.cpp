@@ -48,7 +48,7 @@ const std::map<std::string, Operation>& operations() {
        [](auto& c, Bytes d, Bytes) { c.all_reduce(d.first(4096), {.algorithm = Algorithm::one_shot}); }},
       {"ReduceScatter", [](auto& c, Bytes d, Bytes) { c.reduce_scatter(d); }},
       {"AllGather", [](auto& c, Bytes d, Bytes) { c.all_gather(d); }},
-      // From the last rank and to it, so that both kinds of survivor depend on the victim sooner or later.
+      // From the victim and to it: the survivors depend on it directly.
       {"Broadcast", [](auto& c, Bytes d, Bytes) { c.broadcast(d, {.root = kVictim}); }},
       {"Reduce", [](auto& c, Bytes d, Bytes) { c.reduce(d, {.root = kVictim}); }},
       {"AllToAll", [](auto& c, Bytes d, Bytes o) { c.all_to_all(d, o); }},

@@ -2,7 +2,7 @@
 //
 // A command line, one argument per line.
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_options.h"
+#include "lockstep/cli/bench/options.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 //
 // Lines between the coordinator of a benchmark and its agents.
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_protocol.h"
+#include "lockstep/cli/bench/protocol.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench_sizes.h"
+#include "lockstep/cli/bench/sizes.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -46,6 +46,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (head.size() < kHeaderBytes) return 0;
   fuzz::accepts<DataError>([&] {
     const Header header = decode_header(head, world);
+    if (header.version != kProtocolVersion) return;
     fuzz::require(header.body_bytes <= max_body_bytes(header.type, world), "a body is within its limit");
     take_body(header.type, input.take(header.body_bytes), world);
   });

@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
                 "quoted text is printable");
   fuzz::require(quoted.size() <= 64 * 4 + 16, "quoted text is short");
 
-  const auto [least, most] = std::minmax(a, b);
+  const std::uint64_t least = std::min(a, b);
+  const std::uint64_t most = std::max(a, b);
   std::uint64_t number = 0;
   if (fuzz::accepts<UsageError>([&] { number = rendezvous::parse_number({"NAME", text}, least, most); })) {
     fuzz::require(number >= least && number <= most, "a number is within its limits");

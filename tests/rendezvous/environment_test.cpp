@@ -113,6 +113,26 @@ TEST(Environment, Slurm) {
   EXPECT_EQ(p.threads.value, 16);
 }
 
+TEST(Environment, RanksOfOneHostMeetOnLoopback) {
+  Environment one_host = {{"RANK", "1"},
+                          {"WORLD_SIZE", "2"},
+                          {"LOCAL_WORLD_SIZE", "2"},
+                          {"MASTER_ADDR", "node7.example.org"},
+                          {"MASTER_PORT", "4000"}};
+  EXPECT_EQ(resolve(one_host).master(), (transport::Address{"127.0.0.1", 4000, {}}));
+  EXPECT_EQ(resolve(one_host).master_host.source,
+            "MASTER_ADDR (torchrun) is node7.example.org, but all ranks are on this host");
+  one_host["LOCKSTEP_MASTER_ADDR"] = "node7";
+  EXPECT_EQ(resolve(one_host).master_host.value, "node7") << "what the user says is taken as it is";
+  const Placement slurm_job = resolve({{"SLURM_PROCID", "1"},
+                                       {"SLURM_NTASKS", "2"},
+                                       {"SLURM_JOB_NUM_NODES", "1"},
+                                       {"SLURM_JOB_NODELIST", "node7"}});
+  EXPECT_EQ(slurm_job.local_world.value, 2);
+  EXPECT_EQ(slurm_job.local_world.source, "SLURM_JOB_NUM_NODES");
+  EXPECT_EQ(slurm_job.master_host.value, "127.0.0.1");
+}
+
 TEST(Environment, OpenMpi) {
   const Placement p = resolve({{"OMPI_COMM_WORLD_RANK", "1"},
                                {"OMPI_COMM_WORLD_SIZE", "2"},

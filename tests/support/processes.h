@@ -25,8 +25,8 @@ class RankProcesses {
   // Where a rank runs: called in its process before anything else, to enter a network namespace, say.
   using Setup = std::function<void(Rank)>;
 
-  // Forks `world` ranks that meet at `host` (an address of rank 0) and connect as told, then run the body. The
-  // test must have no threads.
+  // Forks `world` ranks that meet at `host` (an address of rank 0) and connect as told, then run the body.
+  // The test must have no threads.
   RankProcesses(int world, const comm::ConnectOptions& options, const Body& body,
                 const std::string& host = "127.0.0.1", const Setup& setup = {});
   // Kills what is left, and reaps it.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/worlds.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -106,6 +108,13 @@ Endpoints make_routed(int world) {
 }
 
 }  // namespace
+
+std::vector<int> hosts_of_routed(int world) {
+  std::vector<int> hosts(static_cast<std::size_t>(world), 0);
+  const Range second = chunk_range(hosts.size(), 2, 1);
+  std::fill(hosts.begin() + static_cast<std::ptrdiff_t>(second.begin), hosts.end(), 1);
+  return hosts;
+}
 
 Endpoints make_world(const std::string& transport, int world) {
   if (transport == "loopback") return transport::make_loopback(world);

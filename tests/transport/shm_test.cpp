@@ -85,11 +85,11 @@ TEST(Shm, UntouchedStreamsTakeNoMemory) {
     std::size_t resident = 0;
     std::size_t shared = 0;
     file >> size >> resident >> shared;
-    return shared;
+    return static_cast<std::ptrdiff_t>(shared);
   };
-  const std::size_t before = resident_pages();
+  const std::ptrdiff_t before = resident_pages();
   world[0]->channel(1, 200).pump();
-  EXPECT_LT(resident_pages() - before, 16u);
+  EXPECT_LT(resident_pages() - before, 16);
 }
 
 TEST(Shm, SaysHowMuchMemoryIsMissing) {
@@ -144,10 +144,10 @@ TEST(Shm, RefusesARankWithAnotherSecret) {
 TEST(Shm, RefusesARankOfAnotherWorldSize) {
   const std::string run = unique_run();
   const std::jthread other([&] {
-    EXPECT_THROW(connect_shm({.rank = 0, .world = 2, .run = run, .deadline = Deadline::after(2s)}), Error);
+    EXPECT_THROW(connect_shm({.rank = 0, .world = 2, .run = run, .deadline = Deadline::after(5s)}), Error);
   });
   EXPECT_THAT(
-      error_of([&] { connect_shm({.rank = 1, .world = 3, .run = run, .deadline = Deadline::after(300ms)}); }),
+      error_of([&] { connect_shm({.rank = 1, .world = 3, .run = run, .deadline = Deadline::after(1s)}); }),
       HasSubstr("rank 2 did not come"));
 }
 

@@ -10,20 +10,10 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/memory/fence.h"
 
 namespace lockstep::transport {
 namespace {
-
-// ThreadSanitizer does not model fences. It does not need this one: the words on both sides are atomic, and
-// what they guard is ordered by acquire and release.
-#pragma GCC diagnostic push
-#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wtsan"
-#endif
-inline void full_fence() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-}
-#pragma GCC diagnostic pop
 
 void write_eventfd(int fd) {
   const std::uint64_t one = 1;

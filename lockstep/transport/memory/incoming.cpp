@@ -2,17 +2,27 @@
 #include "lockstep/transport/memory/incoming.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
+#include "lockstep/transport/memory/copy.h"
+#include "lockstep/transport/memory/fence.h"
 
 namespace lockstep::transport {
 namespace {
 
 // The most that one pump() copies, so that a long message does not starve other channels.
 constexpr std::size_t kPumpBytes = 1024 * 1024;
+
+// More than writing a long message into a landing takes.
+constexpr std::chrono::milliseconds kWritingPatience{200};
+
+constexpr std::size_t kStreamedReceive = 4 * 1024 * 1024;
 
 // Eager messages are given back in batches: fewer writes to the line that the sender polls, and the sender,
 // which has at least three quarters of each ring left, cannot be blocked by what is held back.
@@ -127,9 +137,19 @@ void Incoming::advance(std::size_t bytes) {
 
 void Incoming::close_piece() {
   const Receive& receive = receives_.front();
+  if (piece_kind_ == Kind::lent && taken_back()) {
+    abandoned_ = true;
+    return;
+  }
   const bool sender_waits = piece_kind_ == Kind::lent || receive.bytes > kEagerBytes;
   if (got_ == receive.bytes) end_message();
   give_back(sender_waits);
+}
+
+// What was read of a loan that the sender has taken back may be anything: the message never arrives.
+bool Incoming::taken_back() const {
+  full_fence();
+  return theirs_.revoked.load(std::memory_order_relaxed) != 0;
 }
 
 void Incoming::end_message() {
@@ -161,6 +181,15 @@ void Incoming::consume(std::size_t bytes) {
   if (bytes > 0) advance(bytes);
 }
 
+// What is longer than any cache need not pass through one.
+void Incoming::copy_out(const Receive& receive, ConstBytes bytes) {
+  if (receive.bytes >= kStreamedReceive) {
+    copy_streaming(receive.into + got_, bytes);
+  } else {
+    std::memcpy(receive.into + got_, bytes.data(), bytes.size());
+  }
+}
+
 bool Incoming::pump() {
   if (abandoned_) return false;
   bool moved = false;
@@ -176,7 +205,7 @@ bool Incoming::pump() {
     const Receive& receive = receives_.front();
     if (receive.into == nullptr) break;
     const std::size_t bytes = std::min(budget, piece_.size());
-    std::memcpy(receive.into + got_, piece_.data(), bytes);
+    copy_out(receive, piece_.first(bytes));
     advance(bytes);
     budget -= bytes;
     moved = true;
@@ -191,6 +220,13 @@ bool Incoming::has_news() const {
 
 void Incoming::abandon() {
   abandoned_ = true;
+  // A peer that has not asked for a landing yet gets none any more. One that is writing may end its pass;
+  // only a frozen one is not waited for.
+  for (Grant& grant : mine_.grants) grant.number.store(0, std::memory_order_relaxed);
+  full_fence();
+  const Deadline patience = Deadline::after(kWritingPatience);
+  while (theirs_.writing.load(std::memory_order_acquire) != 0 && !patience.passed())
+    std::this_thread::yield();
   receives_.clear();
   piece_ = {};
   got_ = 0;

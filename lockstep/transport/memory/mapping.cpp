@@ -37,8 +37,9 @@ Mapping Mapping::anonymous(std::size_t bytes) {
 }
 
 Mapping Mapping::of_file(int fd, std::size_t offset, std::size_t bytes, Access access) {
-  const int protection = access == Access::write ? PROT_READ | PROT_WRITE : PROT_READ;
-  void* const memory = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
+  const int protection = access == Access::read ? PROT_READ : PROT_READ | PROT_WRITE;
+  const int flags = access == Access::write_soon ? MAP_SHARED | MAP_POPULATE : MAP_SHARED;
+  void* const memory = ::mmap(nullptr, bytes, protection, flags, fd, static_cast<off_t>(offset));
   if (memory == MAP_FAILED) throw_no_room(bytes, errno);
   return Mapping(Bytes(static_cast<std::byte*>(memory), bytes));
 }

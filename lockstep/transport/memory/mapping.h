@@ -25,7 +25,11 @@ class Mapping {
 
   // A part of a file; both ends are multiples of the page size. UsageError naming the size when it cannot be
   // mapped.
-  enum class Access { read, write };
+  enum class Access {
+    read,
+    write,
+    write_soon,  // and every page will be used: they are made present now, which is faster than one by one
+  };
   static Mapping of_file(int fd, std::size_t offset, std::size_t bytes, Access access);
 
   Bytes bytes() const { return memory_; }

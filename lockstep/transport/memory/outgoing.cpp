@@ -2,10 +2,10 @@
 #include "lockstep/transport/memory/outgoing.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/memory/fence.h"
 
 namespace lockstep::transport {
 namespace {
@@ -67,7 +67,7 @@ bool Outgoing::stage(const Envelope& envelope, ConstBytes payload, std::size_t f
   if (!parcel_free()) return false;
   const std::optional<std::uint64_t> at = reserve_staging(bytes);
   if (!at) return false;
-  std::memcpy(mine_.staging + *at % kStagingBytes, payload.data() + from, bytes);
+  copy_.run(mine_.staging + *at % kStagingBytes, payload.subspan(from, bytes));
   post(envelope, payload.size(), {.kind = Kind::staged, .segment = 0, .offset = *at, .bytes = bytes});
   return true;
 }
@@ -81,6 +81,7 @@ void Outgoing::send(const Envelope& envelope, ConstBytes payload) {
   const bool eager = payload.size() <= kEagerBytes;
   if (eager && queue_.empty() && stage(envelope, payload, 0, payload.size())) {
     bell_.ring();
+    copy_.settle();
     return;
   }
   queue_.push({.number = number,
@@ -114,7 +115,10 @@ bool Outgoing::advance_front() {
 bool Outgoing::advance_all() {
   bool moved = false;
   while (!queue_.empty() && advance_front()) moved = true;
-  if (moved) bell_.ring();
+  if (moved) {
+    bell_.ring();
+    copy_.settle();
+  }
   return moved;
 }
 
@@ -162,6 +166,14 @@ Bytes Outgoing::landing(const Envelope& envelope) {
   if (theirs != envelope) throw EnvelopeMismatch{envelope, theirs, bytes, bytes};
   const Place place = {static_cast<std::uint32_t>(grant.segment.load(relaxed)), grant.offset.load(relaxed)};
   std::byte* memory = space_.resolve(place, bytes);
+  // The receiver takes its grant back before it looks at this word; we look at the grant after writing it. So
+  // either we see that it is gone, or the receiver sees us and waits.
+  mine_.writing.store(offered_ + 1, relaxed);
+  full_fence();
+  if (!can_land()) {
+    mine_.writing.store(0, relaxed);
+    return {};
+  }
   landing_bytes_ = bytes;
   return {memory, bytes};
 }
@@ -171,11 +183,16 @@ void Outgoing::put(const Envelope& envelope) {
   const std::size_t bytes = std::exchange(landing_bytes_, 0);
   ++offered_;
   post(envelope, bytes, {.kind = Kind::landed, .segment = 0, .offset = 0, .bytes = bytes});
+  mine_.writing.store(0, std::memory_order_release);
   bell_.ring();
 }
 
 void Outgoing::abandon() {
   abandoned_ = true;
+  mine_.writing.store(0, std::memory_order_release);
+  // Before the caller may change what it had lent.
+  mine_.revoked.store(1, std::memory_order_relaxed);
+  full_fence();
   queue_.clear();
   loans_.clear();
   landing_wanted_ = false;

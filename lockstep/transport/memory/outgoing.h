@@ -9,6 +9,7 @@
 #include "lockstep/transport/channel.h"
 #include "lockstep/transport/memory/address_space.h"
 #include "lockstep/transport/memory/bell.h"
+#include "lockstep/transport/memory/copy.h"
 #include "lockstep/transport/memory/queue.h"
 #include "lockstep/transport/memory/words.h"
 
@@ -70,6 +71,7 @@ class Outgoing {
   const ReceiverWords& theirs_;
   AddressSpace& space_;
   Bell& bell_;
+  PeerCopy copy_;
 
   std::uint64_t posted_ = 0;  // parcels
   std::uint64_t head_ = 0;    // staging position

@@ -65,6 +65,8 @@ struct ReceiverWords {
 };
 
 struct SenderWords {
+  alignas(kCacheLine) Word revoked;  // not 0: S has given up; what it lent may change under the reader's eyes
+  Word writing;                      // the number of the grant that S is writing into; 0: none
   Parcel parcels[kParcels];
   alignas(kCacheLine) std::byte staging[kStagingBytes];
 };

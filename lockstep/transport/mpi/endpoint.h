@@ -15,8 +15,8 @@ namespace lockstep::transport {
 
 struct MpiOptions {
   std::chrono::milliseconds start_timeout{60'000};  // for all ranks to arrive
-  // How long a rank that leaves in order waits for the others to leave too, as MPI asks. After a failure: 2
-  // s.
+  // How long a rank that leaves in order waits for the others to leave too, as MPI asks. After a failure:
+  // 5 s.
   std::chrono::milliseconds farewell_timeout{600'000};
 };
 

@@ -65,7 +65,7 @@ void Arena::grow(std::size_t bytes) {
     size = whole_pages(bytes);
     segment.file = make_segment(size, Reserve::now);
   }
-  segment.memory = Mapping::of_file(segment.file.get(), 0, size, Mapping::Access::write);
+  segment.memory = Mapping::of_file(segment.file.get(), 0, size, Mapping::Access::write_soon);
   by_address_.emplace(segment.memory.data(), segments());
   free_.emplace(segment.memory.data(), segment.memory.size());
   segments_.push_back(std::move(segment));

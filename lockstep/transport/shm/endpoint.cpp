@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -136,7 +137,12 @@ std::unique_ptr<Endpoint> connect_shm(const ShmOptions& options) {
     throw UsageError(fmt::format("rank {} does not exist in a world of {}", options.rank, options.world));
   }
   auto own = std::make_unique<OwnMemory>(options.world);
-  return std::make_unique<ShmEndpoint>(options, std::move(own), connect_shm_mesh(options));
+  try {
+    return std::make_unique<ShmEndpoint>(options, std::move(own), connect_shm_mesh(options));
+  } catch (const std::system_error& error) {
+    throw UsageError(fmt::format("cannot join over shm: {}; is the limit on open files too low (ulimit -n)?",
+                                 error.what()));
+  }
 }
 
 }  // namespace lockstep::transport

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/bench/crew.h"
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/rendezvous/server.h"
+
+namespace lockstep::cli {
+namespace {
+
+// A turn takes a fraction of a second; a rank that hangs is reported sooner by its own peers.
+constexpr std::chrono::seconds kCommandLimit{120};
+constexpr std::chrono::seconds kHelloLimit{10};
+constexpr std::chrono::milliseconds kLookEvery{100};
+
+[[noreturn]] void raise(const Failure& failure, const std::string& who) {
+  switch (failure.kind) {
+    case Failure::Kind::usage:
+      throw UsageError(failure.text);
+    case Failure::Kind::comm:
+      throw CommError(fmt::format("{}: {}", who, failure.text));
+    case Failure::Kind::internal:
+      break;
+  }
+  throw InternalError(fmt::format("{}: {}", who, failure.text));
+}
+
+}  // namespace
+
+Crew::Crew(int ranks, std::string name) : ranks_(ranks), name_(std::move(name)) {
+  listener_.emplace();
+}
+
+std::filesystem::path Crew::address() const {
+  return listener_->address();
+}
+
+std::vector<Reply> Crew::command(const Command& command) {
+  const Deadline deadline = Deadline::after(kCommandLimit);
+  const std::string line = format_command(command);
+  for (auto& agent : agents_) agent->send(line, deadline);
+  std::vector<Reply> replies;
+  for (auto& agent : agents_) {
+    std::optional<Failure> failure;
+    replies.push_back(parse_reply(agent->receive(deadline), failure));
+    if (failure) raise(*failure, agent->peer());
+  }
+  return replies;
+}
+
+void Crew::gather(const std::function<void()>& look, Deadline deadline) {
+  agents_.clear();
+  agents_.resize(static_cast<std::size_t>(ranks_));
+  for (int missing = ranks_; missing > 0;) {
+    look();
+    std::optional<LineSocket> caller = listener_->accept(Deadline::after(kLookEvery));
+    if (caller) {
+      const Rank rank = parse_hello(caller->receive(Deadline::after(kHelloLimit)));
+      if (rank >= ranks_ || agents_[static_cast<std::size_t>(rank)]) {
+        throw DataError(fmt::format("an agent of {} says that it is rank {} of {}", name_, rank, ranks_));
+      }
+      caller->rename_peer(fmt::format("rank {} of {}", rank, name_));
+      agents_[static_cast<std::size_t>(rank)] = std::move(caller);
+      --missing;
+    }
+    if (missing > 0 && deadline.passed()) {
+      throw Timeout(fmt::format("{} of {} ranks of {} did not start within {:.0f} s", missing, ranks_, name_,
+                                std::chrono::duration<double>(deadline.waited()).count()));
+    }
+  }
+  listener_.reset();
+}
+
+void Crew::dismiss() {
+  agents_.clear();
+}
+
+std::filesystem::path fresh_gloo_store() {
+  return std::filesystem::temp_directory_path() / ("lockstep-gloo-" + rendezvous::fresh_nonce());
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/cli/bench/line.h"
+#include "lockstep/cli/bench/protocol.h"
+#include "lockstep/comm/connect.h"
+
+namespace lockstep::cli {
+
+// The agents of one system, one for each rank, as the coordinator sees them. Whoever derives from it starts
+// them, and sees to it that they are gone when it is.
+class Crew {
+ public:
+  virtual ~Crew() = default;
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  int ranks() const { return ranks_; }
+
+  // Gives the command to all agents and waits for all of them; replies by rank. UsageError, CommError or
+  // InternalError as the first agent to fail (by rank) reports it; PeerLost when one has ended.
+  std::vector<Reply> command(const Command& command);
+
+ protected:
+  Crew(int ranks, std::string name);
+
+  // Where the agents call in, until they are gathered.
+  std::filesystem::path address() const;
+
+  // Waits until all agents have called in. `look` is asked now and then and throws when an agent cannot come
+  // any more. CommError naming the ranks that are missing at the deadline.
+  void gather(const std::function<void()>& look, Deadline deadline);
+
+  // Lets the agents go: those that wait for a command end.
+  void dismiss();
+
+ private:
+  int ranks_;
+  std::string name_;
+  std::optional<LineListener> listener_;           // goes when all have come, so that nothing is left behind
+  std::vector<std::optional<LineSocket>> agents_;  // by rank
+};
+
+// Ranks as threads of this process over the loopback transport, with gloo and memcpy beside them.
+std::unique_ptr<Crew> start_thread_crew(int ranks);
+
+// Ranks as processes: this program again, as `lockstep bench agent`, with gloo and memcpy beside them. They
+// connect over the carrier given. Call from a thread that outlives the crew.
+std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier);
+
+// What the processes of start_process_crew() run.
+void run_process_agent(comm::Carrier carrier);
+
+// Open MPI's ranks, started by mpirun. UsageError when mpirun or our agent for it is not there.
+std::unique_ptr<Crew> start_mpi_crew(int ranks);
+
+// A path for gloo_trials() that nobody else can guess.
+std::filesystem::path fresh_gloo_store();
+
+// The environment variable in which agents in other processes find where to call in.
+inline constexpr const char* kBenchSocketVariable = "LOCKSTEP_BENCH_SOCKET";
+
+}  // namespace lockstep::cli

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <list>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "lockstep/base/cpu.h"
+#include "lockstep/base/error.h"
+#include "lockstep/cli/bench/agent.h"
+#include "lockstep/cli/bench/crew.h"
+#include "lockstep/rendezvous/process.h"
+#include "lockstep/rendezvous/server.h"
+#include "lockstep/rendezvous/worker_environment.h"
+
+namespace lockstep::cli {
+namespace {
+
+using rendezvous::Environment;
+
+constexpr const char* kStoreVariable = "LOCKSTEP_BENCH_STORE";
+constexpr std::chrono::seconds kStartLimit{60};
+
+rendezvous::WorkerGroup group_of(int ranks) {
+  return {.world = ranks,
+          .first_rank = 0,
+          .local_world = ranks,
+          .node_rank = 0,
+          .master = {"127.0.0.1", 0, {}},
+          .run = fmt::format("bench-{}", ::getpid()),
+          .secret = transport::Secret::generate(),
+          .cores = usable_cores()};
+}
+
+rendezvous::ServerOptions server_options(const rendezvous::WorkerGroup& group) {
+  return {.listen = group.master,
+          .world = group.world,
+          .run = group.run,
+          .generation = 0,
+          .secret = group.secret,
+          .tls = transport::tls_from_environment(),
+          .linger = std::chrono::milliseconds(500)};
+}
+
+class ProcessCrew : public Crew {
+ public:
+  ProcessCrew(int ranks, comm::Carrier carrier)
+      : Crew(ranks, "lockstep"), group_(group_of(ranks)), server_(server_options(group_)) {
+    group_.master.port = server_.address().port;
+    rendezvous::SpawnOptions spawn{.program = std::filesystem::read_symlink("/proc/self/exe").native(),
+                                   .arguments = {"lockstep", "bench", "agent", std::string(name_of(carrier))},
+                                   .environment = {},
+                                   .capture_output = false,
+                                   .signal_mask = {}};
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      spawn.environment = worker_environment(common_environment(), group_, rank);
+      children_.emplace_back(spawn);
+    }
+    serving_ = std::jthread(
+        [this](const std::stop_token& stop) { server_.serve(Deadline::after(kStartLimit), stop); });
+    gather([this] { look_at_children(); }, Deadline::after(kStartLimit));
+  }
+  ~ProcessCrew() override { dismiss(); }
+
+ private:
+  Environment common_environment() const {
+    Environment environment = rendezvous::process_environment();
+    environment[kBenchSocketVariable] = address().native();
+    environment[kStoreVariable] = store_.native();
+    return environment;
+  }
+
+  void look_at_children() {
+    Rank rank = 0;
+    for (rendezvous::ChildProcess& child : children_) {
+      if (const auto& status = child.poll()) {
+        throw CommError(fmt::format("rank {} of lockstep (pid {}) {} before it was connected", rank,
+                                    child.pid(), status->to_string()));
+      }
+      ++rank;
+    }
+  }
+
+  rendezvous::WorkerGroup group_;
+  rendezvous::Server server_;
+  const std::filesystem::path store_ = fresh_gloo_store();
+  std::list<rendezvous::ChildProcess> children_;
+  std::jthread serving_;  // last: joined before what it uses goes
+};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) {
+    throw UsageError(
+        fmt::format("lockstep bench agent is started by lockstep bench collectives, which sets {}", name));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier) {
+  return std::make_unique<ProcessCrew>(ranks, carrier);
+}
+
+void run_process_agent(comm::Carrier carrier) {
+  const std::string coordinator = variable(kBenchSocketVariable);
+  const std::string store = variable(kStoreVariable);
+  const comm::Communicator world = comm::connect_from_environment({.carrier = carrier});
+  serve_commands(LineSocket::connect(coordinator, "the coordinator"), world.rank(), systems_on(world, store));
+}
+
+}  // namespace lockstep::cli

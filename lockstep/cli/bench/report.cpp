@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/bench/report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/cli/bench/sizes.h"
+#include "lockstep/cli/bench/statistics.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr std::string_view kRow =
+    "{:<9} {:<15} {:<17} {:<10} {:>9} {:>6} {:<6} {:>11} {:>21} {:>8} {:>8} {:<8} {}\n";
+
+double algbw(const Measurement& measurement) {
+  return gigabytes_per_second(measurement.contestant.what.bytes, measurement.time_us.median);
+}
+
+double busbw(const Measurement& measurement) {
+  const Contestant& contestant = measurement.contestant;
+  return algbw(measurement) * bus_factor(contestant.what.op, contestant.crew->ranks());
+}
+
+}  // namespace
+
+std::string json_line(const Measurement& measurement) {
+  const Contestant& contestant = measurement.contestant;
+  nlohmann::ordered_json line;
+  line["system"] = contestant.what.system;
+  line["op"] = name_of(contestant.what.op);
+  line["algorithm"] = contestant.algorithm;
+  line["transport"] = contestant.transport;
+  line["ranks"] = contestant.crew->ranks();
+  line["bytes"] = contestant.what.bytes;
+  line["dtype"] = name_of(contestant.what.dtype);
+  line["registered"] = contestant.what.registered;
+  line["time_us"] = measurement.time_us.median;
+  line["time_min_us"] = measurement.time_us.min;
+  line["time_max_us"] = measurement.time_us.max;
+  line["algbw_gbps"] = algbw(measurement);
+  line["busbw_gbps"] = busbw(measurement);
+  line["correct"] = measurement.correct;
+  return line.dump();
+}
+
+std::string comparison(const Measurement& ours, std::span<const Measurement> all) {
+  std::string text;
+  if (ours.contestant.what.system != "lockstep") return text;
+  for (const Measurement& other : all) {
+    const std::string& name = other.contestant.what.system;
+    if (name == "lockstep" || ours.time_us.median <= 0) continue;
+    const double ratio = other.time_us.median / ours.time_us.median;
+    const bool is_limit = name == "memcpy" || name == "sockets";
+    if (!text.empty()) text += ", ";
+    text +=
+        is_limit ? fmt::format("{:.0f}% of {}", ratio * 100, name) : fmt::format("{:.2f}x {}", ratio, name);
+  }
+  return text;
+}
+
+void print_table_head(std::ostream& out) {
+  out << fmt::format(kRow, "system", "op", "algorithm", "transport", "bytes", "dtype", "buffer", "time us",
+                     "min..max", "algbw", "busbw", "correct", "faster than");
+}
+
+void print_table_rows(std::span<const Measurement> measurements, std::ostream& out) {
+  for (const Measurement& measurement : measurements) {
+    const Contestant& contestant = measurement.contestant;
+    const Spread& time = measurement.time_us;
+    out << fmt::format(kRow, contestant.what.system, name_of(contestant.what.op), contestant.algorithm,
+                       contestant.transport, format_size(contestant.what.bytes),
+                       name_of(contestant.what.dtype), contestant.what.registered ? "reg" : "plain",
+                       fmt::format("{:.2f}", time.median), fmt::format("{:.2f}..{:.2f}", time.min, time.max),
+                       fmt::format("{:.3f}", algbw(measurement)), fmt::format("{:.3f}", busbw(measurement)),
+                       measurement.correct ? "yes" : "NO", comparison(measurement, measurements));
+  }
+  out.flush();
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/bench/sizes.h"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, std::size_t>, 11> kUnits = {{{"", 1},
+                                                                              {"B", 1},
+                                                                              {"K", std::size_t{1} << 10},
+                                                                              {"KB", std::size_t{1} << 10},
+                                                                              {"KiB", std::size_t{1} << 10},
+                                                                              {"M", std::size_t{1} << 20},
+                                                                              {"MB", std::size_t{1} << 20},
+                                                                              {"MiB", std::size_t{1} << 20},
+                                                                              {"G", std::size_t{1} << 30},
+                                                                              {"GB", std::size_t{1} << 30},
+                                                                              {"GiB", std::size_t{1} << 30}}};
+
+[[noreturn]] void refuse(std::string_view part, std::string_view expected) {
+  throw UsageError(fmt::format("--bytes: '{}' is not {}", part.substr(0, 64), expected));
+}
+
+std::size_t parse_size(std::string_view part) {
+  constexpr std::string_view kExpected = "a size such as 4096, 4K, 1M or 64M, at most 64G";
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+  if (error != std::errc{}) refuse(part, kExpected);
+  const std::string_view unit(end, static_cast<std::size_t>(part.data() + part.size() - end));
+  for (const auto& [name, bytes] : kUnits) {
+    if (unit != name) continue;
+    if (number > kMaxBenchBytes / bytes) refuse(part, kExpected);
+    return number * bytes;
+  }
+  refuse(part, kExpected);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+void append_range(std::vector<std::size_t>& sizes, std::string_view part) {
+  const std::vector<std::string_view> fields = split(part, ':');
+  if (fields.size() > 3) refuse(part, "a range first:last:factor");
+  const std::size_t first = parse_size(fields[0]);
+  const std::size_t last = parse_size(fields[1]);
+  const std::size_t factor = fields.size() == 3 ? parse_size(fields[2]) : 2;
+  if (first == 0 || last < first || factor < 2) {
+    refuse(part, "a range first:last:factor with 0 < first <= last and a factor of at least 2");
+  }
+  // The product cannot overflow: it is at most `last`.
+  std::size_t size = first;
+  sizes.push_back(size);
+  while (factor <= last / size) {
+    size *= factor;
+    sizes.push_back(size);
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> parse_sizes(std::string_view text) {
+  std::vector<std::size_t> sizes;
+  for (const std::string_view part : split(text, ',')) {
+    if (part.find(':') != std::string_view::npos) {
+      append_range(sizes, part);
+    } else {
+      sizes.push_back(parse_size(part));
+    }
+    if (sizes.size() > kMaxBenchSizes) {
+      throw UsageError(
+          fmt::format("--bytes: more than {} sizes; use a larger factor or a shorter list", kMaxBenchSizes));
+    }
+  }
+  return sizes;
+}
+
+std::string format_size(std::size_t bytes) {
+  constexpr std::array<std::string_view, 4> kNames = {"B", "KiB", "MiB", "GiB"};
+  std::size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < kNames.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", bytes, kNames[unit]);
+}
+
+std::vector<std::string> split_list(std::string_view text, std::string_view option) {
+  std::vector<std::string> parts;
+  for (const std::string_view part : split(text, ',')) {
+    if (part.empty())
+      throw UsageError(fmt::format("{}: '{}' has an empty entry", option, text.substr(0, 64)));
+    parts.emplace_back(part);
+  }
+  return parts;
+}
+
+}  // namespace lockstep::cli

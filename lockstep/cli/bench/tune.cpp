@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/bench/tune.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/cli/bench/coordinator.h"
+#include "lockstep/cli/bench/crews.h"
+#include "lockstep/cli/bench/sizes.h"
+#include "lockstep/cli/bench/statistics.h"
+#include "lockstep/comm/link_model.h"
+#include "lockstep/comm/select.h"
+
+namespace lockstep::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using schedule::Op;
+
+constexpr std::size_t kSmallMessage = 8;
+constexpr std::size_t kLargeMessage = std::size_t{16} << 20;
+constexpr std::size_t kShownCandidates = 3;
+
+Pace pace_of(const BenchOptions& options) {
+  return {.turns = options.turns, .turn_us = options.turn_ms * 1e3};
+}
+
+Contestant part(Crew& crew, const std::string& system, std::size_t bytes) {
+  Case what;
+  what.system = system;
+  what.bytes = bytes;
+  return {.crew = &crew, .what = what, .algorithm = system, .transport = {}};
+}
+
+// A small message takes latency and handling when each waits for the one before, and handling alone when they
+// follow each other without a pause. The least of all turns is taken: what else the machine does is no
+// property of the link.
+comm::Link measure_link(Crew& crew, const Pace& pace) {
+  const auto measured = measure({part(crew, "ping", kSmallMessage), part(crew, "stream", kSmallMessage),
+                                 part(crew, "stream", kLargeMessage)},
+                                pace);
+  const double alone_us = measured[0].time_us.min;
+  const double message_us = measured[1].time_us.min;
+  return {.latency_us = std::max(0.0, alone_us - message_us),
+          .message_us = message_us,
+          .gigabytes_per_second = gigabytes_per_second(kLargeMessage, measured[2].time_us.min)};
+}
+
+double measure_adding(Crew& crew, const Pace& pace) {
+  const auto measured = measure({part(crew, "add", kLargeMessage)}, pace);
+  return gigabytes_per_second(kLargeMessage, measured[0].time_us.min);
+}
+
+// Links are between two ranks, whatever the world of the collectives is.
+comm::LinkModel measure_model(const BenchOptions& options) {
+  comm::LinkModel model;
+  const bool threads = options.transport == "loopback";
+  const std::unique_ptr<Crew> memory = start_crew(2, threads ? "loopback" : "shm");
+  model.memory = measure_link(*memory, pace_of(options));
+  model.add_gigabytes_per_second = measure_adding(*memory, pace_of(options));
+  if (!threads) model.network = measure_link(*start_crew(2, "tcp"), pace_of(options));
+  return model;
+}
+
+Json json_of(const comm::Link& link) {
+  return {{"latency_us", link.latency_us},
+          {"message_us", link.message_us},
+          {"gigabytes_per_second", link.gigabytes_per_second}};
+}
+
+void print_model(const comm::LinkModel& model, bool json, std::ostream& out) {
+  if (json) {
+    out << Json{{"memory", json_of(model.memory)},
+                {"network", json_of(model.network)},
+                {"add_gigabytes_per_second", model.add_gigabytes_per_second}}
+               .dump()
+        << std::endl;
+    return;
+  }
+  const auto link = [&](std::string_view name, const comm::Link& values) {
+    out << fmt::format(
+        "[comm.model.{}]\nlatency_us = {:.3f}\nmessage_us = {:.3f}\ngigabytes_per_second = {:.3f}\n", name,
+        values.latency_us, values.message_us, values.gigabytes_per_second);
+  };
+  out << fmt::format("[comm.model]\nadd_gigabytes_per_second = {:.3f}\n", model.add_gigabytes_per_second);
+  link("memory", model.memory);
+  link("network", model.network);
+  out << "\n" << std::flush;
+}
+
+// A candidate of the selector with what it took.
+struct Tried {
+  comm::Candidate candidate;
+  Spread time_us;
+  bool correct = false;
+};
+
+std::vector<Tried> try_best(const Case& what, Crew& crew, const BenchOptions& options,
+                            const comm::LinkModel& model) {
+  const bool exact = what.exactness != Exactness::inexact;
+  auto best =
+      comm::candidates(spec_of(what, crew.ranks()), what.dtype,
+                       topology_of(crew.ranks(), resolved_transport(options.transport)), model, exact);
+  best.resize(std::min(best.size(), kShownCandidates));
+  std::vector<Contestant> contestants;
+  for (const comm::Candidate& candidate : best) {
+    Case forced = what;
+    forced.algorithm = name_of(candidate.spec.algorithm);
+    contestants.push_back({.crew = &crew, .what = forced, .algorithm = forced.algorithm, .transport = {}});
+  }
+  const auto measured = measure(contestants, pace_of(options));
+  std::vector<Tried> tried;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    tried.push_back({.candidate = best[i], .time_us = measured[i].time_us, .correct = measured[i].correct});
+  }
+  return tried;
+}
+
+void print_json(const Case& what, int ranks, const std::vector<Tried>& tried, std::ostream& out) {
+  Json line{
+      {"op", name_of(what.op)}, {"ranks", ranks}, {"bytes", what.bytes}, {"dtype", name_of(what.dtype)}};
+  line["algorithm"] = name_of(tried.front().candidate.spec.algorithm);
+  for (const Tried& one : tried) {
+    line["candidates"].push_back({{"algorithm", name_of(one.candidate.spec.algorithm)},
+                                  {"predicted_us", one.candidate.total_us()},
+                                  {"time_us", one.time_us.median},
+                                  {"time_min_us", one.time_us.min},
+                                  {"time_max_us", one.time_us.max},
+                                  {"correct", one.correct}});
+  }
+  out << line.dump() << std::endl;
+}
+
+constexpr std::string_view kRow =
+    "{:<15} {:>9}  {:<2}{:<17} {:>12} {:>12} {:>9} {:>9} {:>10} {:>10} {:>10}\n";
+
+void print_rows(const Case& what, const std::vector<Tried>& tried, std::ostream& out) {
+  const auto number = [](double value) { return fmt::format("{:.2f}", value); };
+  for (const Tried& one : tried) {
+    const comm::Candidate& candidate = one.candidate;
+    out << fmt::format(kRow, name_of(what.op), format_size(what.bytes), &one == &tried.front() ? "*" : "",
+                       name_of(candidate.spec.algorithm), number(candidate.total_us()),
+                       number(one.time_us.median), number(candidate.latency_us),
+                       number(candidate.messages_us), number(candidate.memory_us),
+                       number(candidate.network_us), number(candidate.add_us));
+  }
+  out.flush();
+}
+
+}  // namespace
+
+void run_tune(const BenchOptions& options, std::ostream& out) {
+  const comm::LinkModel model = measure_model(options);
+  print_model(model, options.json, out);
+  const std::unique_ptr<Crew> crew = start_crew(options.ranks, resolved_transport(options.transport));
+  if (!options.json) {
+    out << "The three algorithms that the model expects to be fastest; * is what the selector takes. Times "
+           "in us.\n"
+        << fmt::format(kRow, "op", "bytes", "", "algorithm", "predicted", "measured", "latency", "messages",
+                       "memory", "network", "adding");
+  }
+  for (const Op op : options.ops) {
+    for (const std::size_t bytes : sizes_for(options, op)) {
+      Case what;
+      what.op = op;
+      what.bytes = bytes;
+      what.dtype = options.dtype;
+      what.exactness = options.exactness;
+      what.registered = options.registered.front();
+      const std::vector<Tried> tried = try_best(what, *crew, options, model);
+      if (options.json) {
+        print_json(what, options.ranks, tried, out);
+      } else {
+        print_rows(what, tried, out);
+      }
+    }
+  }
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `lockstep bench collectives` as users run it: ranks as processes, opponents, and what is left when one of
+// them dies.
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/deadline.h"
+
+#include "tests/cli/program.h"
+
+namespace lockstep::testing {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+
+std::vector<std::string> bench(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"bench", "collectives", "--turns", "5", "--turn-ms", "2"});
+  return arguments;
+}
+
+std::vector<Json> lines_of(const Finished& finished) {
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  std::istringstream in(finished.output);
+  std::vector<Json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children");
+  std::vector<pid_t> children;
+  for (pid_t child = 0; in >> child;) children.push_back(child);
+  return children;
+}
+
+bool exists(pid_t pid) {
+  return ::kill(pid, 0) == 0;
+}
+
+// The ranks, once all of them run.
+std::vector<pid_t> wait_for_children(pid_t pid, std::size_t count) {
+  const Deadline limit = Deadline::after(std::chrono::seconds(30));
+  while (children_of(pid).size() < count && !limit.passed())
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return children_of(pid);
+}
+
+bool all_gone(const std::vector<pid_t>& pids) {
+  const Deadline limit = Deadline::after(std::chrono::seconds(30));
+  for (const pid_t pid : pids) {
+    while (exists(pid) && !limit.passed()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (exists(pid)) return false;
+  }
+  return true;
+}
+
+TEST(BenchProcesses, SharedMemoryAndSocketsAreCorrect) {
+  for (const std::string transport : {"shm", "tcp"}) {
+    const auto lines =
+        lines_of(run_program(bench({"--transport", transport, "--ranks", "3", "--op", "all", "--bytes", "96K",
+                                    "--registered", "--unregistered", "--json"})));
+    EXPECT_EQ(lines.size(), 14U);
+    for (const Json& line : lines) {
+      EXPECT_EQ(line["correct"], true) << line;
+      EXPECT_EQ(line["transport"], transport);
+    }
+  }
+}
+
+// An opponent that was built in is measured; one that was not is refused in one sentence.
+TEST(BenchProcesses, OpponentsAreMeasuredInTheSameRun) {
+  const std::vector<std::pair<std::string, bool>> opponents = {{"gloo", LOCKSTEP_TEST_GLOO},
+                                                               {"mpi", LOCKSTEP_TEST_MPI}};
+  for (const auto& [name, built] : opponents) {
+    const Finished finished = run_program(bench({"--bytes", "64K", "--against", name + ",memcpy", "--json"}));
+    if (!built) {
+      EXPECT_EQ(finished.exit_code, 2);
+      EXPECT_EQ(lines_in(finished.error_output), 1U) << finished.error_output;
+      continue;
+    }
+    std::multiset<std::string> systems;
+    for (const Json& line : lines_of(finished)) {
+      EXPECT_EQ(line["correct"], true) << line;
+      systems.insert(line["system"]);
+    }
+    EXPECT_EQ(systems, (std::multiset<std::string>{"lockstep", name, "memcpy"}));
+  }
+}
+
+TEST(BenchProcesses, MissingMpirunIsOneSentence) {
+  const Finished finished = run_program(bench({"--against", "mpi"}), {{"PATH", "/nonexistent"}});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(lines_in(finished.error_output), 1U) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("mpi"));
+}
+
+TEST(BenchProcesses, BadOptionsEndWithTheCodeForUsage) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--algorithm", "magic"},
+                                                    {"--op", "fly"},
+                                                    {"--bytes", "1023"},
+                                                    {"--ranks", "0"}}) {
+    const Finished finished = run_program(bench(arguments));
+    EXPECT_EQ(finished.exit_code, 2) << arguments[0];
+    EXPECT_EQ(lines_in(finished.error_output), 1U) << finished.error_output;
+    EXPECT_EQ(finished.output, "");
+  }
+}
+
+TEST(BenchProcesses, AnAgentStartedByHandSaysWhoStartsIt) {
+  const Finished finished = run_program({"bench", "agent", "shm"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.error_output, HasSubstr("lockstep bench collectives"));
+}
+
+TEST(BenchProcesses, ARankThatIsKilledEndsTheRunAndItsRanks) {
+  Program program({"bench", "collectives", "--bytes", "1M", "--turns", "1000", "--json"});
+  const std::vector<pid_t> ranks = wait_for_children(program.pid(), 2);
+  ASSERT_EQ(ranks.size(), 2U);
+  ASSERT_EQ(::kill(ranks[1], SIGKILL), 0);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("rank"));
+  EXPECT_TRUE(all_gone(ranks));
+}
+
+TEST(BenchProcesses, KillingTheCoordinatorEndsItsRanks) {
+  // Killed while its ranks call in, it cannot remove the socket they call.
+  const TemporaryFolder folder;
+  Program program({"bench", "collectives", "--bytes", "1M", "--turns", "1000", "--json"},
+                  {{"TMPDIR", folder.file(".")}});
+  const std::vector<pid_t> ranks = wait_for_children(program.pid(), 2);
+  ASSERT_EQ(ranks.size(), 2U);
+  program.kill_alone();
+  EXPECT_EQ(program.finish().exit_code, 128 + SIGKILL);
+  EXPECT_TRUE(all_gone(ranks));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
