@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/stderr_sink.h"
 
+#include <climits>
+#include <csignal>
 #include <ctime>
 
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 namespace lockstep::log {

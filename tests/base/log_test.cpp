@@ -181,6 +181,7 @@ TEST(RateLimit, LetsOneThroughWhenManyThreadsAsk) {
   std::atomic<int> allowed = 0;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         std::uint64_t suppressed = 0;
