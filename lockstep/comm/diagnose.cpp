@@ -97,22 +97,27 @@ Rank silent_rank(const Operation& operation, Rank awaited) {
 
 std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& endpoint) {
   const Group& group = *operation.group;
-  const transport::StreamId stream = group.collective_stream(operation.stream);
-  const double waited = std::chrono::duration<double>(operation.deadline->waited()).count();
-  for (Rank rank = 0; rank < group.size() && !operation.point_to_point; ++rank) {
-    if (rank == group.rank) continue;
-    const std::uint64_t calls = endpoint.notices_of(group.members[rank], stream);
-    if (calls > operation.sequence) continue;
-    const std::string last = calls == 0 ? "no call of it is known here"
-                                        : fmt::format("its last known call there was #{}", calls - 1);
-    return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({})",
-                                                       place(operation), rank, waited, last)));
-  }
   const std::vector<Waiting> waiting = operation.execution->waiting();
-  if (waiting.empty()) return std::make_exception_ptr(Timeout(failure_at(operation, {})));
-  Waiting blamed = waiting.front();
-  if (!operation.point_to_point) blamed.peer = silent_rank(operation, blamed.peer);
-  return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
+  Waiting blamed = waiting.empty() ? Waiting{} : waiting.front();
+  if (operation.point_to_point) return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
+
+  const transport::StreamId stream = group.collective_stream(operation.stream);
+  const auto calls = [&](Rank rank) { return endpoint.notices_of(group.members[rank], stream); };
+  for (Rank rank = 0; rank < group.size(); ++rank) {
+    if (rank != group.rank && calls(rank) <= operation.sequence) {
+      blamed.peer = rank;
+      break;
+    }
+  }
+  if (blamed.peer < 0) return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
+  blamed.peer = silent_rank(operation, blamed.peer);
+  const std::uint64_t made = calls(blamed.peer);
+  if (made > operation.sequence) return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
+  const double waited = std::chrono::duration<double>(operation.deadline->waited()).count();
+  const std::string last =
+      made == 0 ? "no call of it is known here" : fmt::format("its last known call there was #{}", made - 1);
+  return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({})",
+                                                     place(operation), blamed.peer, waited, last)));
 }
 
 std::exception_ptr disagreement(const Operation& operation, transport::Endpoint& endpoint) {
@@ -148,8 +153,11 @@ void listen(Operation& operation, transport::Endpoint& endpoint) {
   operation.heard.resize(static_cast<std::size_t>(group.size()));
   for (Rank rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank) continue;
-    const auto notice = endpoint.notice_of(group.members[rank], group.collective_stream(operation.stream),
-                                           operation.sequence);
+    // Its newest call: whoever is late for this operation may be stalled in an earlier one.
+    const transport::StreamId stream = group.collective_stream(operation.stream);
+    const std::uint64_t calls = endpoint.notices_of(group.members[rank], stream);
+    if (calls == 0) continue;
+    const auto notice = endpoint.notice_of(group.members[rank], stream, calls - 1);
     if (!notice) continue;
     Operation::Heard& heard = operation.heard[static_cast<std::size_t>(rank)];
     const Pulse pulse = pulse_of(*notice);
