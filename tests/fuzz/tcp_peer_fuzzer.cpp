@@ -38,16 +38,6 @@ class ScriptedConnection final : public Connection {
     read_ += count;
     return static_cast<std::ptrdiff_t>(count);
   }
-  std::ptrdiff_t try_scatter(std::span<const Bytes> pieces) override {
-    std::ptrdiff_t total = 0;
-    for (Bytes piece : pieces) {
-      if (piece.empty()) continue;
-      const std::ptrdiff_t got = try_read(piece);
-      if (got < 0) return total > 0 ? total : got;
-      total += got;
-    }
-    return total > 0 ? total : kWouldBlock;
-  }
   std::ptrdiff_t try_write(std::span<const ConstBytes> pieces) override {
     std::ptrdiff_t total = 0;
     for (ConstBytes piece : pieces) total += static_cast<std::ptrdiff_t>(piece.size());
