@@ -357,7 +357,7 @@ bool Engine::look_at(const std::shared_ptr<Operation>& operation) {
 void Engine::quarantine(const Operation& operation) {
   const std::vector<std::size_t>& elements = operation.binding.program->buffer_elements;
   for (std::size_t i = 0; i < operation.buffers.size(); ++i) {
-    quarantined_.push_back({operation.buffers[i], elements[i] * size_of(operation.contract.dtype)});
+    quarantined_.emplace_back(operation.buffers[i], elements[i] * size_of(operation.contract.dtype));
   }
 }
 

@@ -21,6 +21,7 @@ constexpr std::size_t kMostPlans = 4096;
 
 void prove(const schedule::CollectiveSpec& spec) {
   std::vector<schedule::Program> programs;
+  programs.reserve(static_cast<std::size_t>(spec.world));
   for (Rank rank = 0; rank < spec.world; ++rank) programs.push_back(schedule::generate(spec, rank));
   const schedule::CheckResult result = schedule::check(spec, programs);
   LOCKSTEP_CHECK(!result.violation,

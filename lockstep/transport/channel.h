@@ -77,8 +77,9 @@ class Channel {
   // that breaks the format); a dead peer does not throw, it shows in Endpoint::alive().
   virtual bool pump() = 0;
 
-  // Gives up all messages under way, after a failure: no memory of theirs is touched by this side once it returns
-  // (what a frame that is half written still needs is copied first). The channel stays useless; what still arrives is dropped.
+  // Gives up all messages under way, after a failure: no memory of theirs is touched by this side once it
+  // returns (what a frame that is half written still needs is copied first). The channel stays useless; what
+  // still arrives is dropped.
   virtual void abandon() = 0;
 };
 
