@@ -132,7 +132,8 @@ std::string find_program(const std::string& name, const Environment& environment
     return name;
   }
   const auto path = environment.find("PATH");
-  std::string_view rest = path == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : path->second;
+  std::string_view rest = "/usr/local/bin:/usr/bin:/bin";
+  if (path != environment.end()) rest = path->second;
   while (!rest.empty()) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(folder.size() + 1, rest.size()));

@@ -11,7 +11,8 @@ namespace lockstep::rendezvous {
 namespace {
 
 void check_known(const Settings& settings, std::string_view where) {
-  for (const auto& [name, value] : settings) {
+  for (const auto& setting : settings) {
+    const std::string& name = setting.first;
     const bool known = std::any_of(kFields.begin(), kFields.end(),
                                    [&](const Field& field) { return field.setting == name; });
     if (!known) throw UsageError(fmt::format("{}: unknown placement setting {}", where, quote(name)));
