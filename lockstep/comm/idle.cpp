@@ -23,17 +23,18 @@ void Idle::moved() {
 
 bool Idle::pause(std::chrono::milliseconds at_most) {
   waiting_ = true;
-  const std::uint32_t limit = crowded_ ? kCrowdedTurns : spin_turns_;
-  if (++turns_ >= limit) {
-    sleep(at_most);
-    return true;
-  }
-  if (crowded_) {
-    sched_yield();
-  } else {
+  const std::uint32_t spin = crowded_ ? 0 : spin_turns_;
+  const std::uint32_t yield = crowded_ ? kCrowdedYieldTurns : kYieldTurns;
+  if (turns_++ < spin) {
     cpu_pause();
+    return false;
   }
-  return false;
+  if (turns_ <= spin + yield) {
+    sched_yield();
+    return false;
+  }
+  sleep(at_most);
+  return true;
 }
 
 void Idle::sleep(std::chrono::milliseconds at_most) {
