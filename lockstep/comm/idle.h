@@ -31,12 +31,10 @@ class Idle {
 
   transport::Endpoint& endpoint_;  // outlives this
   bool crowded_;
-  bool waiting_ = false;
-  bool slept_ = false;
-  std::uint32_t turns_ = 0;
+  std::uint32_t turns_ = 0;  // of this wait
   std::uint32_t spin_turns_ = kMaxSpinTurns;
 
-  static constexpr std::uint32_t kMinSpinTurns = 256;
+  static constexpr std::uint32_t kMinSpinTurns = 16;
   static constexpr std::uint32_t kMaxSpinTurns = 1024;
   static constexpr std::uint32_t kYieldTurns = 1024;
   static constexpr std::uint32_t kCrowdedYieldTurns = 16;
