@@ -144,7 +144,7 @@ void Execution::decide_landings(const Script::Step& step) {
     if (state.decided) continue;
     state.decided = true;
     if (may_offer(targets[i]))
-      state.landing = binding.ports[targets[i].to].channel->landing(binding.envelope);
+      state.landing = binding.ports[targets[i].to].channel->landing(binding.envelope, bytes(step.elements));
   }
 }
 
