@@ -37,6 +37,8 @@ TIERS = {
     "cli": 9,
 }
 LAST_TIER_WITHOUT_TORCH = 4
+# Libraries that are not called as their folder.
+FOLDER_OF_LIBRARY = {"compute": "kernels"}
 
 SOURCES = {".h", ".cpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
@@ -77,7 +79,7 @@ def violations_of(root, file, folder):
             match = INCLUDE.match(line)
             reasons = [why_not_include(folder, *match.groups())] if match else []
         else:
-            reasons = [why_not(folder, name) for name in LINKED.findall(line.split("#")[0])]
+            reasons = [why_not(folder, FOLDER_OF_LIBRARY.get(name, name)) for name in LINKED.findall(line.split("#")[0])]
         found += [f"{file.relative_to(root)}:{number}: {reason}" for reason in reasons if reason]
     return found
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/kernels/compute/gemm/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "lockstep/kernels/compute/convert.h"
+#include "lockstep/kernels/compute/gemm/onednn.h"
+#include "lockstep/kernels/compute/gemm/shapes.h"
+#include "lockstep/kernels/compute/threads.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// The product is cut into tiles along one side, always the same ones: the library chooses the order of
+// addition by the shape it is given, and the number of threads must not show. Large enough that a tile runs
+// at full speed.
+constexpr std::size_t kTile = 384;
+constexpr std::size_t kTileUnit = 64;
+
+struct Tiles {
+  bool along_rows;
+  std::size_t count;
+  std::size_t size;
+};
+
+constexpr std::size_t divided_up(std::size_t value, std::size_t by) {
+  return (value + by - 1) / by;
+}
+
+// Along the rows each tile packs all of b again, along the columns all of a if a is transposed.
+Tiles tiles_of(const Factor& a, const Matrix& c) {
+  const bool along_rows = a.transposed ? c.rows >= kTile : c.columns < kTile;
+  const std::size_t side = along_rows ? c.rows : c.columns;
+  const std::size_t even = divided_up(side, divided_up(side, kTile));
+  const std::size_t size = divided_up(even, kTileUnit) * kTileUnit;
+  return {.along_rows = along_rows, .count = divided_up(side, size), .size = size};
+}
+
+ConstMatrix rows_of(const Factor& factor, std::size_t first, std::size_t count) {
+  const ConstMatrix& m = factor.matrix;
+  return factor.transposed ? m.part(0, m.rows, first, count) : m.part(first, count, 0, m.columns);
+}
+
+ConstMatrix columns_of(const Factor& factor, std::size_t first, std::size_t count) {
+  const ConstMatrix& m = factor.matrix;
+  return factor.transposed ? m.part(first, count, 0, m.columns) : m.part(0, m.rows, first, count);
+}
+
+void multiply_tile(const Factor& a, const Factor& b, const Matrix& c, Store store, const Tiles& tiles,
+                   std::size_t index) {
+  const std::size_t first = index * tiles.size;
+  if (tiles.along_rows) {
+    const std::size_t count = std::min(tiles.size, c.rows - first);
+    multiply({rows_of(a, first, count), a.transposed}, b, c.part(first, count, 0, c.columns), store);
+  } else {
+    const std::size_t count = std::min(tiles.size, c.columns - first);
+    multiply(a, {columns_of(b, first, count), b.transposed}, c.part(0, c.rows, first, count), store);
+  }
+}
+
+// A copy in fp32 without gaps.
+class Widened {
+ public:
+  explicit Widened(const Factor& factor)
+      : values_(factor.matrix.rows * factor.matrix.columns),
+        factor_{matrix_of(static_cast<const void*>(values_.data()), DType::fp32, factor.matrix.rows,
+                          factor.matrix.columns),
+                factor.transposed} {
+    const ConstMatrix& from = factor.matrix;
+    parallel_for(from.rows, [&](std::size_t row) {
+      to_floats(from.row(row), from.dtype, {values_.data() + row * from.columns, from.columns});
+    });
+  }
+  const Factor& factor() const { return factor_; }
+
+ private:
+  std::vector<float> values_;
+  Factor factor_;
+};
+
+// No processor we know of multiplies fp16 into fp32 faster than fp32 itself.
+void gemm_of_fp16(const Factor& a, const Factor& b, const Matrix& c, Store store) {
+  const Widened wide_a(a);
+  const Widened wide_b(b);
+  if (c.dtype == DType::fp32) return gemm(wide_a.factor(), wide_b.factor(), c, store);
+  std::vector<float> product(c.rows * c.columns);
+  gemm(wide_a.factor(), wide_b.factor(), matrix_of(product.data(), DType::fp32, c.rows, c.columns));
+  parallel_for(c.rows, [&](std::size_t row) {
+    from_floats({product.data() + row * c.columns, c.columns}, c.row(row), c.dtype);
+  });
+}
+
+void clear(const Matrix& c) {
+  for (std::size_t row = 0; row < c.rows; ++row) std::memset(c.row(row), 0, c.columns * size_of(c.dtype));
+}
+
+}  // namespace
+
+void gemm(const Factor& a, const Factor& b, const Matrix& c, Store store) {
+  check_shapes(a, b, c, store);
+  if (c.rows == 0 || c.columns == 0) return;
+  if (a.columns() == 0) {
+    if (store == Store::replace) clear(c);
+    return;
+  }
+  if (a.matrix.dtype == DType::fp16) return gemm_of_fp16(a, b, c, store);
+  const Tiles tiles = tiles_of(a, c);
+  parallel_for(tiles.count, [&](std::size_t index) { multiply_tile(a, b, c, store, tiles, index); });
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one pool of threads that kernels share (OpenMP's, which libtorch and oneDNN use as well).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace lockstep::kernels {
+
+// How many threads kernels called from this thread use, at least 1. Affects OpenMP code of other libraries
+// called from this thread too.
+void set_threads(int count);
+int threads();
+
+// Runs body(0) .. body(count - 1), each once, in any order and on any thread; returns when all have run.
+// Results must not depend on the order: an item writes only what is its own. `body` must not throw.
+void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
+
+}  // namespace lockstep::kernels
