@@ -4,9 +4,11 @@ include(GNUInstallDirs)
 # Settings that all our own targets share; never exported to consumers.
 add_library(lockstep_flags INTERFACE)
 target_compile_features(lockstep_flags INTERFACE cxx_std_20)
+# -ffp-contract=off: the compiler must not fuse a product and a sum in one place and not in another; results have
+# bits that are promised.
 # -Wrestrict: GCC 12 sees overlaps in std::string concatenations that are not there.
 target_compile_options(lockstep_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -fstack-protector-strong)
+  -ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -fstack-protector-strong)
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/kernels/compute/loss/head_loss.h"
+
+namespace lockstep::kernels {
+
+// UsageError unless all of it fits together.
+void check_head(const HeadInputs& inputs, std::span<const float> losses);
+void check_head(const HeadInputs& inputs, const HeadGradients& gradients);
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done to whole gradients between the backward pass and the update. Sums have a fixed order: inside
+// blocks of a fixed size, then over the blocks, in double.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+namespace lockstep::kernels {
+
+// The sum of the squares of all values: the square of their norm.
+double sum_of_squares(std::span<const float> values);
+
+double sum_of(std::span<const float> values);
+
+// values *= factor
+void scale(std::span<float> values, float factor);
+
+// The place of the first value that is infinite or not a number.
+std::optional<std::size_t> first_not_finite(std::span<const float> values);
+
+// The same in plain C++: the twins that tests compare with.
+double sum_of_squares_reference(std::span<const float> values);
+double sum_of_reference(std::span<const float> values);
+void scale_reference(std::span<float> values, float factor);
+std::optional<std::size_t> first_not_finite_reference(std::span<const float> values);
+
+}  // namespace lockstep::kernels
