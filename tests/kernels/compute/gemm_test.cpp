@@ -53,6 +53,22 @@ TEST(Gemm, AgreesWithItsTwin) {
   }
 }
 
+TEST(Gemm, ABiasIsAddedToEveryRow) {
+  for (DType dtype : kFloatTypes) {
+    for (const Size& size : {Size{3, 5, 7}, Size{50, 1000, 33}, Size{600, 70, 100}, Size{4, 6, 0}}) {
+      const Tensor a = Tensor::random(dtype, size.rows, size.inner, 1);
+      const Tensor b = Tensor::random(dtype, size.columns, size.inner, 2);
+      const Tensor bias = Tensor::random(dtype, 1, size.columns, 3);
+      Tensor found(dtype, size.rows, size.columns, 1);
+      Tensor expected = found;
+      gemm_with_bias({a.matrix()}, transposed(b.matrix()), bias.matrix(), found.matrix());
+      gemm_with_bias_reference({a.matrix()}, transposed(b.matrix()), bias.matrix(), expected.matrix());
+      EXPECT_LE(relative_error(found.values(), expected.values()),
+                dtype == DType::fp32 ? 1e-5 : tolerance(dtype));
+    }
+  }
+}
+
 TEST(Gemm, TouchesNothingBetweenTheRows) {
   const Tensor a = Tensor::random(DType::bf16, 9, 4, 1);
   const Tensor b = Tensor::random(DType::bf16, 4, 5, 2);
@@ -100,6 +116,7 @@ TEST(Gemm, RefusesWhatDoesNotFit) {
   EXPECT_THROW(gemm({a.matrix()}, {b.matrix()}, small.matrix()), UsageError);
   EXPECT_THROW(gemm({a.matrix()}, {wide.matrix()}, c.matrix()), UsageError);
   EXPECT_THROW(gemm({a.matrix()}, {b.matrix()}, c.matrix(), Store::add), UsageError);
+  EXPECT_THROW(gemm_with_bias({a.matrix()}, {b.matrix()}, a.matrix(), c.matrix()), UsageError);
 }
 
 }  // namespace

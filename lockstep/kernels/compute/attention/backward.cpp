@@ -62,15 +62,15 @@ class Backward {
     const ConstMatrix v = key_.v.part(first_key, keys, 0, width);
     const Matrix scores = space_.matrix(Slot::scores, DType::fp32, rows, keys);
     const Matrix gradients = space_.matrix(Slot::gradients, DType::fp32, rows, keys);
-    multiply({q}, transposed(k), scores, Store::replace);
-    multiply({dout}, transposed(v), gradients, Store::replace);
+    multiply({q}, transposed(k), scores, {});
+    multiply({dout}, transposed(v), gradients, {});
     for (std::size_t row = 0; row < rows; ++row) back_through_row(first, row, first_key, scores, gradients);
 
     const ConstMatrix weights = space_.narrowed(Slot::narrow_scores, scores, q.dtype);
     const ConstMatrix slopes = space_.narrowed(Slot::narrow_gradients, gradients, q.dtype);
-    multiply(transposed(weights), {dout}, key_.dv.part(first_key, keys, 0, width), Store::add);
-    multiply(transposed(slopes), {q}, key_.dk.part(first_key, keys, 0, width), Store::add);
-    multiply({slopes}, {k}, dq, first_key == 0 ? Store::replace : Store::add);
+    multiply(transposed(weights), {dout}, key_.dv.part(first_key, keys, 0, width), {Store::add});
+    multiply(transposed(slopes), {q}, key_.dk.part(first_key, keys, 0, width), {Store::add});
+    multiply({slopes}, {k}, dq, {first_key == 0 ? Store::replace : Store::add});
   }
 
   void back_through_row(std::size_t first, std::size_t row, std::size_t first_key, const Matrix& scores,

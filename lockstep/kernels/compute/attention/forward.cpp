@@ -33,10 +33,10 @@ class QueryBlock {
   // Keys and values from place `first` on; the first block has first == 0.
   void add(const ConstMatrix& keys, const ConstMatrix& values, std::size_t first) {
     const Matrix scores = space_.matrix(Slot::scores, DType::fp32, queries_.rows, keys.rows);
-    multiply({queries_}, transposed(keys), scores, Store::replace);
+    multiply({queries_}, transposed(keys), scores, {});
     for (std::size_t row = 0; row < queries_.rows; ++row) exponentiate_visible(scores, row, first);
     const ConstMatrix weights = space_.narrowed(Slot::narrow_scores, scores, values.dtype);
-    multiply({weights}, {values}, sums_, first == 0 ? Store::replace : Store::add);
+    multiply({weights}, {values}, sums_, {first == 0 ? Store::replace : Store::add});
   }
 
   void finish(const Matrix& out, std::span<float> log_sums, std::size_t heads) {

@@ -2,7 +2,6 @@
 #include "lockstep/kernels/compute/gemm/gemm.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "lockstep/kernels/compute/convert.h"
@@ -48,15 +47,16 @@ ConstMatrix columns_of(const Factor& factor, std::size_t first, std::size_t coun
   return factor.transposed ? m.part(first, count, 0, m.columns) : m.part(0, m.rows, first, count);
 }
 
-void multiply_tile(const Factor& a, const Factor& b, const Matrix& c, Store store, const Tiles& tiles,
+void multiply_tile(const Factor& a, const Factor& b, const Matrix& c, Addend addend, const Tiles& tiles,
                    std::size_t index) {
   const std::size_t first = index * tiles.size;
   if (tiles.along_rows) {
     const std::size_t count = std::min(tiles.size, c.rows - first);
-    multiply({rows_of(a, first, count), a.transposed}, b, c.part(first, count, 0, c.columns), store);
+    multiply({rows_of(a, first, count), a.transposed}, b, c.part(first, count, 0, c.columns), addend);
   } else {
     const std::size_t count = std::min(tiles.size, c.columns - first);
-    multiply(a, {columns_of(b, first, count), b.transposed}, c.part(0, c.rows, first, count), store);
+    if (addend.bias != nullptr) addend.bias += first * size_of(a.matrix.dtype);
+    multiply(a, {columns_of(b, first, count), b.transposed}, c.part(0, c.rows, first, count), addend);
   }
 }
 
@@ -80,34 +80,54 @@ class Widened {
   Factor factor_;
 };
 
+void run(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend);
+
 // No processor we know of multiplies fp16 into fp32 faster than fp32 itself.
-void gemm_of_fp16(const Factor& a, const Factor& b, const Matrix& c, Store store) {
+void run_fp16(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
   const Widened wide_a(a);
   const Widened wide_b(b);
-  if (c.dtype == DType::fp32) return gemm(wide_a.factor(), wide_b.factor(), c, store);
+  Addend wide = addend;
+  std::vector<float> bias;
+  if (addend.bias != nullptr) {
+    bias.resize(c.columns);
+    to_floats(addend.bias, DType::fp16, bias);
+    wide.bias = reinterpret_cast<const std::byte*>(bias.data());
+  }
+  if (c.dtype == DType::fp32) return run(wide_a.factor(), wide_b.factor(), c, wide);
   std::vector<float> product(c.rows * c.columns);
-  gemm(wide_a.factor(), wide_b.factor(), matrix_of(product.data(), DType::fp32, c.rows, c.columns));
+  run(wide_a.factor(), wide_b.factor(), matrix_of(product.data(), DType::fp32, c.rows, c.columns), wide);
   parallel_for(c.rows, [&](std::size_t row) {
     from_floats({product.data() + row * c.columns, c.columns}, c.row(row), c.dtype);
   });
 }
 
-void clear(const Matrix& c) {
-  for (std::size_t row = 0; row < c.rows; ++row) std::memset(c.row(row), 0, c.columns * size_of(c.dtype));
+// A product over nothing.
+void run_empty(const Matrix& c, DType factors, const Addend& addend) {
+  if (addend.store == Store::add) return;
+  std::vector<float> row(c.columns, 0.0F);
+  if (addend.bias != nullptr) to_floats(addend.bias, factors, row);
+  for (std::size_t i = 0; i < c.rows; ++i) from_floats(row, c.row(i), c.dtype);
+}
+
+void run(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
+  if (c.rows == 0 || c.columns == 0) return;
+  if (a.columns() == 0) return run_empty(c, a.matrix.dtype, addend);
+  if (a.matrix.dtype == DType::fp16) return run_fp16(a, b, c, addend);
+  const Tiles tiles = tiles_of(a, c);
+  parallel_for(tiles.count, [&](std::size_t index) { multiply_tile(a, b, c, addend, tiles, index); });
 }
 
 }  // namespace
 
 void gemm(const Factor& a, const Factor& b, const Matrix& c, Store store) {
   check_shapes(a, b, c, store);
-  if (c.rows == 0 || c.columns == 0) return;
-  if (a.columns() == 0) {
-    if (store == Store::replace) clear(c);
-    return;
-  }
-  if (a.matrix.dtype == DType::fp16) return gemm_of_fp16(a, b, c, store);
-  const Tiles tiles = tiles_of(a, c);
-  parallel_for(tiles.count, [&](std::size_t index) { multiply_tile(a, b, c, store, tiles, index); });
+  run(a, b, c, {.store = store});
+}
+
+void gemm_with_bias(const Factor& a, const Factor& b, const ConstMatrix& bias, const Matrix& c) {
+  check_shapes(a, b, c, Store::replace);
+  check_bias(bias, a, c);
+  run(a, b, c, {.bias = bias.data});
 }
 
 }  // namespace lockstep::kernels

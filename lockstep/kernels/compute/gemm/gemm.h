@@ -27,7 +27,11 @@ enum class Store : std::uint8_t { replace, add };
 // offered: what is accumulated must be fp32. UsageError when the shapes do not fit.
 void gemm(const Factor& a, const Factor& b, const Matrix& c, Store store = Store::replace);
 
-// The same in plain C++, sums in fp64: the twin that tests compare with.
+// c = a b + bias, the bias (one row, of the dtype of the factors) added to every row before rounding.
+void gemm_with_bias(const Factor& a, const Factor& b, const ConstMatrix& bias, const Matrix& c);
+
+// The same in plain C++, sums in fp64: the twins that tests compare with.
 void gemm_reference(const Factor& a, const Factor& b, const Matrix& c, Store store = Store::replace);
+void gemm_with_bias_reference(const Factor& a, const Factor& b, const ConstMatrix& bias, const Matrix& c);
 
 }  // namespace lockstep::kernels

@@ -18,7 +18,7 @@ struct Shape {
   std::size_t rows, columns, inner;
   std::size_t stride_a, stride_b, stride_c;
   DType factors, product;
-  bool transposed_a, transposed_b, adds;
+  bool transposed_a, transposed_b, adds, has_bias;
 
   bool operator==(const Shape&) const = default;
 };
@@ -26,8 +26,9 @@ struct Shape {
 struct ShapeHash {
   std::size_t operator()(const Shape& shape) const {
     std::size_t hash = 0;
-    for (std::size_t value : {shape.rows, shape.columns, shape.inner, shape.stride_a, shape.stride_b,
-                              shape.stride_c, std::size_t{shape.transposed_a}, std::size_t{shape.adds}}) {
+    for (std::size_t value :
+         {shape.rows, shape.columns, shape.inner, shape.stride_a, shape.stride_b, shape.stride_c,
+          std::size_t{shape.transposed_a}, std::size_t{shape.adds}, std::size_t{shape.has_bias}}) {
       hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
     }
     return hash;
@@ -38,8 +39,8 @@ memory::data_type type_of(DType dtype) {
   return dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
-memory::desc describe(std::size_t rows, std::size_t columns, std::size_t stride, DType dtype,
-                      bool transposed) {
+memory::desc rows_of(std::size_t rows, std::size_t columns, std::size_t stride, DType dtype,
+                     bool transposed) {
   const auto step = static_cast<memory::dim>(stride);
   const memory::dims dims = {static_cast<memory::dim>(rows), static_cast<memory::dim>(columns)};
   return {dims, type_of(dtype), transposed ? memory::dims{1, step} : memory::dims{step, 1}};
@@ -67,24 +68,37 @@ const dnnl::engine& cpu() {
 class Prepared {
  public:
   explicit Prepared(const Shape& shape)
-      : a_(describe(shape.rows, shape.inner, shape.stride_a, shape.factors, shape.transposed_a)),
-        b_(describe(shape.inner, shape.columns, shape.stride_b, shape.factors, shape.transposed_b)),
-        c_(describe(shape.rows, shape.columns, shape.stride_c, shape.product, false)),
-        description_(dnnl::matmul::desc(a_, b_, c_), attributes(shape), cpu()),
+      : description_(describe(shape), attributes(shape), cpu()),
         primitive_(description_),
-        scratchpad_(description_.scratchpad_desc().get_size()) {}
+        scratchpad_(description_.scratchpad_desc().get_size()) {
+    bind(DNNL_ARG_SRC, description_.src_desc());
+    bind(DNNL_ARG_WEIGHTS, description_.weights_desc());
+    bind(DNNL_ARG_DST, description_.dst_desc());
+    bind(DNNL_ARG_SCRATCHPAD, description_.scratchpad_desc());
+    arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(scratchpad_.data());
+    if (shape.has_bias) bind(DNNL_ARG_BIAS, description_.bias_desc());
+  }
 
-  void run(const void* a, const void* b, void* c) {
-    dnnl::stream stream(cpu());
-    primitive_.execute(
-        stream, {{DNNL_ARG_SRC, memory(a_, cpu(), const_cast<void*>(a))},
-                 {DNNL_ARG_WEIGHTS, memory(b_, cpu(), const_cast<void*>(b))},
-                 {DNNL_ARG_DST, memory(c_, cpu(), c)},
-                 {DNNL_ARG_SCRATCHPAD, memory(description_.scratchpad_desc(), cpu(), scratchpad_.data())}});
-    stream.wait();
+  void run(const std::byte* a, const std::byte* b, const std::byte* bias, std::byte* c) {
+    set(DNNL_ARG_SRC, a);
+    set(DNNL_ARG_WEIGHTS, b);
+    if (bias != nullptr) set(DNNL_ARG_BIAS, bias);
+    set(DNNL_ARG_DST, c);
+    primitive_.execute(stream_, arguments_);
+    stream_.wait();
   }
 
  private:
+  static dnnl::matmul::desc describe(const Shape& shape) {
+    const memory::desc a =
+        rows_of(shape.rows, shape.inner, shape.stride_a, shape.factors, shape.transposed_a);
+    const memory::desc b =
+        rows_of(shape.inner, shape.columns, shape.stride_b, shape.factors, shape.transposed_b);
+    const memory::desc c = rows_of(shape.rows, shape.columns, shape.stride_c, shape.product, false);
+    if (!shape.has_bias) return {a, b, c};
+    return {a, b, rows_of(1, shape.columns, shape.columns, shape.factors, false), c};
+  }
+
   static dnnl::primitive_attr attributes(const Shape& shape) {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -96,10 +110,19 @@ class Prepared {
     return attributes;
   }
 
-  memory::desc a_, b_, c_;
+  void bind(int argument, const memory::desc& desc) {
+    arguments_.emplace(argument, memory(desc, cpu(), DNNL_MEMORY_NONE));
+  }
+  // The interface has no word for memory that is only read.
+  void set(int argument, const std::byte* data) {
+    arguments_[argument].set_data_handle(const_cast<std::byte*>(data));
+  }
+
   dnnl::matmul::primitive_desc description_;
   dnnl::matmul primitive_;
+  dnnl::stream stream_{cpu()};
   std::vector<std::byte> scratchpad_;
+  std::unordered_map<int, memory> arguments_;
 };
 
 // Preparing takes as long as a small product runs, and a training step repeats the same few dozen.
@@ -112,7 +135,7 @@ Prepared& prepared(const Shape& shape) {
 
 }  // namespace
 
-void multiply(const Factor& a, const Factor& b, const Matrix& c, Store store) {
+void multiply(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
   const Alone alone;
   prepared({.rows = c.rows,
             .columns = c.columns,
@@ -124,8 +147,9 @@ void multiply(const Factor& a, const Factor& b, const Matrix& c, Store store) {
             .product = c.dtype,
             .transposed_a = a.transposed,
             .transposed_b = b.transposed,
-            .adds = store == Store::add})
-      .run(a.matrix.data, b.matrix.data, c.data);
+            .adds = addend.store == Store::add,
+            .has_bias = addend.bias != nullptr})
+      .run(a.matrix.data, b.matrix.data, addend.bias, c.data);
 }
 
 }  // namespace lockstep::kernels

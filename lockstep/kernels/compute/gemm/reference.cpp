@@ -25,16 +25,14 @@ std::vector<float> values_of(const Factor& factor) {
   return values;
 }
 
-}  // namespace
-
-void gemm_reference(const Factor& a, const Factor& b, const Matrix& c, Store store) {
-  check_shapes(a, b, c, store);
+void multiply_rows(const Factor& a, const Factor& b, const Matrix& c, Store store,
+                   const std::vector<float>& bias) {
   const std::vector<float> left = values_of(a);
   const std::vector<float> right = values_of(b);
   const std::size_t inner = a.columns();
   std::vector<float> product(c.columns);
   for (std::size_t row = 0; row < c.rows; ++row) {
-    std::vector<double> sums(c.columns, 0.0);
+    std::vector<double> sums(bias.begin(), bias.end());
     if (store == Store::add) {
       to_floats(c.row(row), c.dtype, product);
       sums.assign(product.begin(), product.end());
@@ -49,6 +47,19 @@ void gemm_reference(const Factor& a, const Factor& b, const Matrix& c, Store sto
       product[column] = static_cast<float>(sums[column]);
     from_floats(product, c.row(row), c.dtype);
   }
+}
+
+}  // namespace
+
+void gemm_reference(const Factor& a, const Factor& b, const Matrix& c, Store store) {
+  check_shapes(a, b, c, store);
+  multiply_rows(a, b, c, store, std::vector<float>(c.columns, 0.0F));
+}
+
+void gemm_with_bias_reference(const Factor& a, const Factor& b, const ConstMatrix& bias, const Matrix& c) {
+  check_shapes(a, b, c, Store::replace);
+  check_bias(bias, a, c);
+  multiply_rows(a, b, c, Store::replace, values_of({bias}));
 }
 
 }  // namespace lockstep::kernels

@@ -29,4 +29,10 @@ void check_shapes(const Factor& a, const Factor& b, const Matrix& c, Store store
   }
 }
 
+void check_bias(const ConstMatrix& bias, const Factor& a, const Matrix& c) {
+  if (bias.rows == 1 && bias.columns == c.columns && bias.dtype == a.matrix.dtype) return;
+  throw UsageError(fmt::format("gemm: a bias of {} x {} ({}) does not fit {} columns of {}", bias.rows,
+                               bias.columns, name_of(bias.dtype), c.columns, name_of(a.matrix.dtype)));
+}
+
 }  // namespace lockstep::kernels

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+namespace lockstep::nn {
+
+// One tensor that is trained. Functions read `value` and, on the way back, add to `gradient`, which is fp32 whatever
+// the dtype of the value: autograd itself never holds the gradient of a parameter. `value` is a leaf that requires a
+// gradient, so that what is computed from it is recorded even if nothing else requires one.
+struct Parameter {
+  std::string name;
+  at::Tensor value;
+  at::Tensor gradient;
+};
+
+}  // namespace lockstep::nn
