@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the libtorch line is crossed: tensors as the matrices and spans that kernels see. Views share memory with
-// the tensor and must not outlive it.
+// Where the libtorch line is crossed: tensors as the matrices and spans that kernels see. Views share memory
+// with the tensor and must not outlive it.
 #pragma once
 
 #include <span>
@@ -20,7 +20,8 @@ at::ScalarType scalar_type_of(DType dtype);
 // Whether our kernels can compute on it: CPU memory of fp32, bf16 or fp16. Everything else goes through ATen.
 bool has_kernels(const at::Tensor& tensor);
 
-// All dimensions but the last are rows. The last must be contiguous and rows equally far apart (rows() tells).
+// All dimensions but the last are rows. The last must be contiguous and rows equally far apart (rows()
+// tells).
 bool is_rows(const at::Tensor& tensor);
 kernels::Matrix matrix_of(const at::Tensor& tensor);
 

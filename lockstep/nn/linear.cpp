@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/nn/linear.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+
+#include "lockstep/kernels/compute/bias/bias.h"
+#include "lockstep/kernels/compute/gemm/gemm.h"
+#include "lockstep/nn/function.h"
+
+namespace lockstep::nn {
+namespace {
+
+using kernels::Store;
+using kernels::transposed;
+
+struct Linear : torch::autograd::Function<Linear> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& weight_gradient, const at::Tensor& bias,
+                            const at::Tensor& bias_gradient) {
+    const at::Tensor rows = as_rows(x);
+    context->save_for_backward({rows, weight});
+    context->saved_data["wants_input"] = x.requires_grad();
+    context->saved_data["weight_gradient"] = weight_gradient;
+    if (bias.defined()) context->saved_data["bias_gradient"] = bias_gradient;
+    at::Tensor y = at::empty(sizes_with_last(x, weight.size(0)), x.options());
+    if (bias.defined()) {
+      kernels::gemm_with_bias({matrix_of(rows)}, transposed(matrix_of(weight)), matrix_of(bias),
+                              matrix_of(y));
+    } else {
+      kernels::gemm({matrix_of(rows)}, transposed(matrix_of(weight)), matrix_of(y));
+    }
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& weight = saved[1];
+    const at::Tensor dy = as_rows(gradients[0]);
+    kernels::gemm(transposed(matrix_of(dy)), {matrix_of(saved[0])},
+                  matrix_of(context->saved_data["weight_gradient"].toTensor()), Store::add);
+    if (const auto bias = context->saved_data.find("bias_gradient"); bias != context->saved_data.end()) {
+      kernels::add_column_sums(matrix_of(dy), floats_of(bias->second.toTensor()));
+    }
+    at::Tensor dx;
+    if (context->saved_data["wants_input"].toBool()) {
+      dx = at::empty(sizes_with_last(dy, weight.size(1)), dy.options());
+      kernels::gemm({matrix_of(dy)}, {matrix_of(weight)}, matrix_of(dx));
+    }
+    return {dx, {}, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor linear(const at::Tensor& x, const Parameter& weight, const Parameter* bias) {
+  const at::Tensor none;
+  if (!has_kernels(x)) return at::linear(x, tracked(weight), bias != nullptr ? tracked(*bias) : none);
+  return Linear::apply(x, weight.value, weight.gradient, bias != nullptr ? bias->value : none,
+                       bias != nullptr ? bias->gradient : none);
+}
+
+}  // namespace lockstep::nn
