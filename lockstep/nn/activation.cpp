@@ -53,7 +53,7 @@ at::Tensor gelu(const at::Tensor& x) {
 }
 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
-  return has_kernels(gate) ? Swiglu::apply(gate, up) : at::silu(gate) * up;
+  return has_kernels(gate) ? Swiglu::apply(gate, up) : at::silu(gate).mul(up);
 }
 
 }  // namespace lockstep::nn

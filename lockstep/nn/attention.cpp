@@ -69,7 +69,7 @@ at::Tensor attention_by_aten(const at::Tensor& q, const at::Tensor& k, const at:
     return count == heads ? by_head : by_head.repeat_interleave(heads / count, 1);
   };
   const at::Tensor scores =
-      split(q, heads).matmul(split(k, kv_heads).transpose(-1, -2)) / std::sqrt(double(width));
+      split(q, heads).matmul(split(k, kv_heads).transpose(-1, -2)).div(std::sqrt(static_cast<double>(width)));
   const at::Tensor later = at::ones({length, length}, q.options().dtype(at::kBool)).triu(1);
   const at::Tensor weights = scores.masked_fill(later, -std::numeric_limits<double>::infinity())
                                  .softmax(-1, at::kFloat)

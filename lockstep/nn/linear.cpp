@@ -40,7 +40,7 @@ struct Linear : torch::autograd::Function<Linear> {
     kernels::gemm(transposed(matrix_of(dy)), {matrix_of(saved[0])},
                   matrix_of(context->saved_data["weight_gradient"].toTensor()), Store::add);
     if (const auto bias = context->saved_data.find("bias_gradient"); bias != context->saved_data.end()) {
-      kernels::add_column_sums(matrix_of(dy), floats_of(bias->second.toTensor()));
+      kernels::bias_backward(matrix_of(dy), floats_of(bias->second.toTensor()));
     }
     at::Tensor dx;
     if (context->saved_data["wants_input"].toBool()) {

@@ -3,7 +3,6 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/rsqrt.h>
 
 #include "lockstep/kernels/compute/norm/norm.h"
 #include "lockstep/nn/function.h"
@@ -68,8 +67,8 @@ at::Tensor rms_norm(const at::Tensor& x, const Parameter& weight, float epsilon)
   if (!has_kernels(x)) {
     const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const at::Tensor values = x.to(wide);
-    const at::Tensor scales = at::rsqrt(values.square().mean(-1, true) + epsilon);
-    return (values * scales).to(x.scalar_type()) * tracked(weight);
+    const at::Tensor scales = values.square().mean(-1, true).add(epsilon).rsqrt();
+    return values.mul(scales).to(x.scalar_type()).mul(tracked(weight));
   }
   const at::Tensor none;
   return NormFunction::apply(x, weight.value, weight.gradient, none, none, double{epsilon});
