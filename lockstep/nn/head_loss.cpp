@@ -25,11 +25,12 @@ at::Tensor one_row_of_losses(const at::Tensor& targets, const at::Tensor& like) 
   return at::empty({targets.numel()}, like.options().dtype(at::kFloat));
 }
 
-// For every other device: all logits at once, in fp32.
+// For every other device: all logits at once, in fp32 or wider.
 HeadLoss by_aten(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& weight_gradient,
                  const at::Tensor& targets, float scale) {
+  const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor rows = x.reshape({-1, x.size(-1)});
-  const at::Tensor logits = rows.matmul(weight.t()).to(at::kFloat);
+  const at::Tensor logits = rows.matmul(weight.t()).to(wide);
   const at::Tensor wanted = targets.reshape({-1}).to(at::kLong);
   const at::Tensor counts = wanted.ge(0);
   const at::Tensor index = wanted.clamp_min(0).unsqueeze(1);
@@ -40,7 +41,7 @@ HeadLoss by_aten(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
   at::Tensor slopes = log_probabilities.exp();
   slopes.scatter_add_(1, index, slopes.new_full(index.sizes(), -1.0));
   slopes = slopes.mul(counts.unsqueeze(1)).mul(scale);
-  weight_gradient.add_(slopes.t().matmul(rows.to(at::kFloat)));
+  weight_gradient.add_(slopes.t().matmul(rows.to(wide)));
   result.x_gradient = slopes.to(x.scalar_type()).matmul(weight).reshape(x.sizes());
   return result;
 }

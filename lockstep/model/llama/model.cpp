@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/model/llama/model.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "lockstep/model/declare.h"
+#include "lockstep/nn/activation.h"
+#include "lockstep/nn/attention.h"
+#include "lockstep/nn/embedding.h"
+#include "lockstep/nn/linear.h"
+#include "lockstep/nn/norm.h"
+#include "lockstep/nn/rotary.h"
+
+namespace lockstep::model::llama {
+namespace {
+
+ParameterSpec token_table(const Config& config) {
+  return weight_matrix("model.embed_tokens.weight", config.vocabulary, config.width, Shard::rows);
+}
+
+class Embedding final : public Block {
+ public:
+  explicit Embedding(const Config& config) : config_(config) {}
+
+  std::vector<ParameterSpec> parameters() const override { return {token_table(config_)}; }
+  at::Tensor forward(const at::Tensor&, const Batch& batch, BlockParameters p) const override {
+    return nn::embedding(batch.tokens, *p[0]);
+  }
+
+ private:
+  Config config_;
+};
+
+class Layer final : public Block {
+ public:
+  Layer(const Config& config, std::int64_t index, std::shared_ptr<const kernels::RotaryTable> table)
+      : config_(config), prefix_(fmt::format("model.layers.{}.", index)), table_(std::move(table)) {}
+
+  std::vector<ParameterSpec> parameters() const override {
+    const std::int64_t width = config_.width;
+    const std::int64_t queries = config_.heads * config_.head_width;
+    const std::int64_t keys = config_.kv_heads * config_.head_width;
+    const std::int64_t ffn = config_.ffn_width;
+    const float branch = branch_deviation(config_.layers);
+    return {norm_weight(prefix_ + "input_layernorm.weight", width),
+            weight_matrix(prefix_ + "self_attn.q_proj.weight", queries, width, Shard::heads),
+            weight_matrix(prefix_ + "self_attn.k_proj.weight", keys, width, Shard::kv_heads),
+            weight_matrix(prefix_ + "self_attn.v_proj.weight", keys, width, Shard::kv_heads),
+            weight_matrix(prefix_ + "self_attn.o_proj.weight", width, queries, Shard::columns, branch),
+            norm_weight(prefix_ + "post_attention_layernorm.weight", width),
+            weight_matrix(prefix_ + "mlp.gate_proj.weight", ffn, width, Shard::rows),
+            weight_matrix(prefix_ + "mlp.up_proj.weight", ffn, width, Shard::rows),
+            weight_matrix(prefix_ + "mlp.down_proj.weight", width, ffn, Shard::columns, branch)};
+  }
+
+  at::Tensor forward(const at::Tensor& hidden, const Batch&, BlockParameters p) const override {
+    const at::Tensor normed = nn::rms_norm(hidden, *p[0], config_.norm_epsilon);
+    const at::Tensor q = nn::rotary(nn::linear(normed, *p[1]), *table_);
+    const at::Tensor k = nn::rotary(nn::linear(normed, *p[2]), *table_);
+    const at::Tensor mixed =
+        nn::causal_attention(q, k, nn::linear(normed, *p[3]), config_.heads, config_.kv_heads);
+    const at::Tensor middle = hidden.add(nn::linear(mixed, *p[4]));
+    const at::Tensor input = nn::rms_norm(middle, *p[5], config_.norm_epsilon);
+    return middle.add(nn::linear(nn::swiglu(nn::linear(input, *p[6]), nn::linear(input, *p[7])), *p[8]));
+  }
+
+ private:
+  Config config_;
+  std::string prefix_;
+  std::shared_ptr<const kernels::RotaryTable> table_;
+};
+
+class FinalNorm final : public Block {
+ public:
+  explicit FinalNorm(const Config& config) : config_(config) {}
+
+  std::vector<ParameterSpec> parameters() const override {
+    return {norm_weight("model.norm.weight", config_.width)};
+  }
+  at::Tensor forward(const at::Tensor& hidden, const Batch&, BlockParameters p) const override {
+    return nn::rms_norm(hidden, *p[0], config_.norm_epsilon);
+  }
+
+ private:
+  Config config_;
+};
+
+}  // namespace
+
+Model make(const Config& config) {
+  const auto table = std::make_shared<const kernels::RotaryTable>(static_cast<std::size_t>(config.positions),
+                                                                  static_cast<std::size_t>(config.head_width),
+                                                                  config.rope_theta);
+  Model model;
+  model.blocks.push_back(std::make_unique<Embedding>(config));
+  for (std::int64_t i = 0; i < config.layers; ++i)
+    model.blocks.push_back(std::make_unique<Layer>(config, i, table));
+  model.blocks.push_back(std::make_unique<FinalNorm>(config));
+  model.head = {config.tied ? token_table(config)
+                            : weight_matrix("lm_head.weight", config.vocabulary, config.width, Shard::rows)};
+  return model;
+}
+
+}  // namespace lockstep::model::llama

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// On the same weights, loss and gradients of our models agree with the plain ones.
+#include <functional>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "lockstep/model/initial_values.h"
+#include "lockstep/model/parameters.h"
+#include "lockstep/model/pass.h"
+#include "lockstep/nn/head_loss.h"
+
+#include "tests/model/plain.h"
+
+namespace lockstep::model {
+namespace {
+
+Batch some_batch(std::int64_t vocabulary) {
+  at::manual_seed(5);
+  Batch batch = {at::randint(0, vocabulary, {3, 33}, at::kInt),
+                 at::randint(0, vocabulary, {3, 33}, at::kInt)};
+  batch.targets[2][7] = -1;
+  return batch;
+}
+
+// Normal values everywhere, also where training starts with zeros or ones: nothing may hide behind them.
+at::Tensor some_values(const FlatLayout& layout) {
+  at::Tensor values = at::empty({layout.elements()}, at::kFloat);
+  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
+    ParameterSpec spec = layout.specs()[i];
+    const float centre = spec.initial == Initial::ones ? 1.0F : 0.0F;
+    spec.initial = Initial::normal;
+    spec.deviation = 0.1F;
+    const auto [first, count] = layout.places()[i];
+    const at::Tensor part = values.narrow(0, first, count);
+    initial_values(spec, 7, 0, {part.data_ptr<float>(), static_cast<std::size_t>(count)});
+    part.add_(centre);
+  }
+  return values;
+}
+
+struct Outcome {
+  double loss;
+  Weights gradients;
+};
+
+Outcome ours(const Model& model, const at::Tensor& values, const Batch& batch, at::ScalarType type) {
+  const FlatLayout layout(model);
+  const at::Tensor gradients = at::zeros({layout.elements()}, at::kFloat);
+  const Parameters parameters(layout, values.to(type), gradients);
+  std::vector<BlockPass> passes;
+  at::Tensor hidden;
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    passes.push_back(forward(*model.blocks[i], hidden, batch, parameters.of_block(i)));
+    hidden = passes.back().output.detach();
+  }
+  const float scale = 1.0F / static_cast<float>(batch.targets.ge(0).sum().item<std::int64_t>());
+  const nn::HeadLoss loss = nn::head_loss_with_gradients(hidden, parameters.head(), batch.targets, scale);
+  at::Tensor gradient = loss.x_gradient;
+  for (std::size_t i = model.blocks.size(); i-- > 0;) gradient = backward(std::move(passes[i]), gradient);
+  Outcome outcome = {loss.losses.to(at::kDouble).sum().item<double>() * scale, {}};
+  for (const nn::Parameter& parameter : parameters.all())
+    outcome.gradients[parameter.name] = parameter.gradient;
+  return outcome;
+}
+
+using PlainLoss = std::function<at::Tensor(const Weights&, const Batch&)>;
+
+Outcome plain(const Model& model, const at::Tensor& values, const Batch& batch, const PlainLoss& loss_of) {
+  const FlatLayout layout(model);
+  Weights weights;
+  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
+    const auto [first, count] = layout.places()[i];
+    weights[layout.specs()[i].name] =
+        values.narrow(0, first, count).view(layout.specs()[i].shape).to(at::kDouble).requires_grad_();
+  }
+  const at::Tensor loss = loss_of(weights, batch);
+  torch::autograd::backward({loss}, {});
+  Outcome outcome = {loss.item<double>(), {}};
+  for (const auto& [name, weight] : weights) outcome.gradients[name] = weight.grad();
+  return outcome;
+}
+
+void expect_agreement(const Model& model, std::int64_t vocabulary, const PlainLoss& loss_of) {
+  const at::Tensor values = some_values(FlatLayout(model));
+  const Batch batch = some_batch(vocabulary);
+  const Outcome expected = plain(model, values, batch, loss_of);
+  for (const auto& [type, limit] : {std::pair{at::kFloat, 1e-4}, {at::kBFloat16, 6e-2}}) {
+    SCOPED_TRACE(c10::toString(type));
+    const Outcome found = ours(model, values, batch, type);
+    EXPECT_NEAR(found.loss, expected.loss, limit * expected.loss);
+    ASSERT_EQ(found.gradients.size(), expected.gradients.size());
+    for (const auto& [name, gradient] : expected.gradients) {
+      const double error = found.gradients.at(name).to(at::kDouble).sub(gradient).abs().max().item<double>();
+      EXPECT_LE(error / gradient.abs().max().item<double>(), limit) << name;
+    }
+  }
+}
+
+TEST(Agreement, Gpt) {
+  const gpt::Config config = {
+      .layers = 2, .width = 48, .heads = 3, .ffn_width = 96, .vocabulary = 101, .positions = 40};
+  expect_agreement(gpt::make(config), config.vocabulary, [&](const Weights& weights, const Batch& batch) {
+    return plain_gpt_loss(config, weights, batch);
+  });
+}
+
+TEST(Agreement, Llama) {
+  for (bool tied : {false, true}) {
+    const llama::Config config = {.layers = 2,
+                                  .width = 48,
+                                  .heads = 4,
+                                  .kv_heads = 2,
+                                  .head_width = 12,
+                                  .ffn_width = 80,
+                                  .vocabulary = 101,
+                                  .positions = 40,
+                                  .tied = tied};
+    expect_agreement(llama::make(config), config.vocabulary, [&](const Weights& weights, const Batch& batch) {
+      return plain_llama_loss(config, weights, batch);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::model

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The models once more in plain libtorch, as a reader of the papers would write them: the outside that ours
+// must agree with. Weights come by name.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "lockstep/model/gpt/model.h"
+#include "lockstep/model/llama/model.h"
+
+namespace lockstep::model {
+
+using Weights = std::map<std::string, at::Tensor>;
+
+// The mean loss over the targets that count.
+at::Tensor plain_gpt_loss(const gpt::Config& config, const Weights& weights, const Batch& batch);
+at::Tensor plain_llama_loss(const llama::Config& config, const Weights& weights, const Batch& batch);
+
+}  // namespace lockstep::model
