@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "lockstep/schedule/step/step.h"
+
+namespace lockstep::schedule {
+
+// The first thing that is wrong with a program; `action` is its length when something is missing in the end.
+struct StepViolation {
+  std::size_t action = 0;
+  std::string reason;
+};
+
+// What a program needs, counted from the program itself.
+struct StepCost {
+  int kept_passes = 0;  // the most recorded passes of blocks that exist at the same time
+  int kept_inputs = 0;  // the most inputs of blocks kept without their passes
+  int slots = 0;        // gradient buffers
+};
+
+struct StepCheck {
+  std::optional<StepViolation> violation;
+  StepCost cost;  // meaningful when there is no violation
+};
+
+// Proves that the program does the step: every micro-batch of every lane passes every block forward and
+// backward exactly once and in order; a pass is there when it is gone back through; lanes are summed as the
+// subtrees of the one tree; each bucket is reduced once, after its last contribution, from the slots of the
+// pieces; and only finished sums are clipped and applied, once.
+StepCheck check_step(const StepSpec& spec, const StepProgram& program);
+
+}  // namespace lockstep::schedule

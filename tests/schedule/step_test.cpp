@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/schedule/step/step.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "lockstep/mesh/lanes.h"
+#include "lockstep/schedule/check/step.h"
+
+namespace lockstep::schedule {
+namespace {
+
+std::vector<int> one_bucket_per_block(int blocks) {
+  std::vector<int> buckets;
+  for (int block = 0; block < blocks; ++block) buckets.push_back(block);
+  return buckets;
+}
+
+void for_each_spec(const std::function<void(const StepSpec&)>& body) {
+  for (int lanes : {1, 2, 4, 8}) {
+    for (int first = 0; first <= lanes; ++first) {
+      for (int end = first; end <= lanes; ++end) {
+        for (int micro_batches : {1, 2, 3}) {
+          for (int recompute : {0, 1, 2}) {
+            for (const auto& buckets :
+                 {one_bucket_per_block(3), std::vector<int>{0}, std::vector<int>{2, 0, 0, 1}}) {
+              body({.blocks = 3,
+                    .first_lane = first,
+                    .end_lane = end,
+                    .micro_batches = micro_batches,
+                    .recompute_every = recompute,
+                    .bucket_blocks = buckets});
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+std::string shown(const StepSpec& spec, const StepProgram& program) {
+  std::string text =
+      "lanes [" + std::to_string(spec.first_lane) + ", " + std::to_string(spec.end_lane) + "):";
+  for (const Action& action : program.actions) {
+    text += " " + std::string(name_of(action.act)) + "(" + std::to_string(action.lane) + "," +
+            std::to_string(action.micro_batch) + "," + std::to_string(action.block) + "," +
+            std::to_string(action.bucket) + "," + std::to_string(action.slot) + ")";
+  }
+  return text;
+}
+
+TEST(Step, EveryProgramIsProved) {
+  for_each_spec([](const StepSpec& spec) {
+    const StepProgram program = make_step(spec);
+    const StepCheck check = check_step(spec, program);
+    ASSERT_FALSE(check.violation) << check.violation->reason << "\n" << shown(spec, program);
+  });
+}
+
+TEST(Step, AllRanksReduceTheBucketsInOneOrder) {
+  const auto order_of = [](const StepSpec& spec) {
+    std::vector<int> order;
+    for (const Action& action : make_step(spec).actions) {
+      if (action.act == Act::reduce) order.push_back(action.bucket);
+    }
+    return order;
+  };
+  StepSpec all = {.blocks = 3, .first_lane = 0, .end_lane = 8, .bucket_blocks = {2, 0, 0, 1}};
+  StepSpec none = all;
+  none.end_lane = 0;
+  EXPECT_EQ(order_of(all), (std::vector<int>{0, 3, 1, 2}));
+  EXPECT_EQ(order_of(none), order_of(all));
+}
+
+TEST(Step, SlotsAreThoseOfTheTree) {
+  const auto slots_of = [](int first, int end) {
+    return make_step({.first_lane = first, .end_lane = end}).slots;
+  };
+  EXPECT_EQ(slots_of(3, 4), 1);
+  EXPECT_EQ(slots_of(0, 2), 2);
+  EXPECT_EQ(slots_of(0, 8), 4);
+  EXPECT_EQ(slots_of(1, 4), 3);  // {1} {2, 3}: the second piece needs two
+  EXPECT_EQ(slots_of(5, 5), 1);  // no lane, but the result has to go somewhere
+}
+
+TEST(Step, MemoryIsPredicted) {
+  const StepSpec kept = {.blocks = 6, .micro_batches = 3};
+  EXPECT_EQ(check_step(kept, make_step(kept)).cost.kept_passes, 6);
+  EXPECT_EQ(check_step(kept, make_step(kept)).cost.kept_inputs, 0);
+  const StepSpec all = {.blocks = 6, .micro_batches = 3, .recompute_every = 1};
+  EXPECT_EQ(check_step(all, make_step(all)).cost.kept_passes, 1);
+  EXPECT_EQ(check_step(all, make_step(all)).cost.kept_inputs, 6);
+  const StepSpec half = {.blocks = 6, .recompute_every = 2};
+  EXPECT_EQ(check_step(half, make_step(half)).cost.kept_passes,
+            4);  // three kept, and one computed again beside them
+  EXPECT_EQ(check_step(half, make_step(half)).cost.kept_inputs, 3);
+}
+
+TEST(Step, ReducingBeginsWhileBlocksStillCompute) {
+  const StepSpec spec = {.blocks = 4, .bucket_blocks = one_bucket_per_block(4)};
+  const std::vector<Action> actions = make_step(spec).actions;
+  const auto first_reduce =
+      std::find_if(actions.begin(), actions.end(), [](const Action& a) { return a.act == Act::reduce; });
+  const auto last_backward =
+      std::find_if(actions.rbegin(), actions.rend(), [](const Action& a) { return a.act == Act::backward; });
+  EXPECT_LT(first_reduce - actions.begin(), actions.rend() - last_backward - 1);
+}
+
+// --- Broken on purpose. Whatever is changed, the checker must see it.
+
+void expect_refused(const StepSpec& spec, const StepProgram& broken, std::size_t action,
+                    std::string_view how) {
+  ASSERT_TRUE(check_step(spec, broken).violation) << how << " of action " << action << "\n"
+                                                  << shown(spec, broken);
+}
+
+TEST(StepMutations, AMissingActionIsSeen) {
+  for_each_spec([](const StepSpec& spec) {
+    const StepProgram program = make_step(spec);
+    for (std::size_t i = 0; i < program.actions.size(); ++i) {
+      StepProgram broken = program;
+      broken.actions.erase(broken.actions.begin() + static_cast<std::ptrdiff_t>(i));
+      expect_refused(spec, broken, i, "removal");
+    }
+  });
+}
+
+TEST(StepMutations, ARepeatedActionIsSeen) {
+  for_each_spec([](const StepSpec& spec) {
+    const StepProgram program = make_step(spec);
+    for (std::size_t i = 0; i < program.actions.size(); ++i) {
+      StepProgram broken = program;
+      broken.actions.insert(broken.actions.begin() + static_cast<std::ptrdiff_t>(i), program.actions[i]);
+      expect_refused(spec, broken, i, "repetition");
+    }
+  });
+}
+
+TEST(StepMutations, AChangedNumberIsSeen) {
+  constexpr int Action::*kNumbers[] = {&Action::lane,   &Action::micro_batch, &Action::block,
+                                       &Action::bucket, &Action::slot,        &Action::from_slot};
+  for_each_spec([&](const StepSpec& spec) {
+    const StepProgram program = make_step(spec);
+    for (std::size_t i = 0; i < program.actions.size(); ++i) {
+      for (int Action::*number : kNumbers) {
+        if (program.actions[i].*number < 0) continue;
+        for (int change : {-1, 1}) {
+          StepProgram broken = program;
+          broken.actions[i].*number += change;
+          expect_refused(spec, broken, i, "a changed number");
+        }
+      }
+      if (program.actions[i].act != Act::forward) continue;
+      StepProgram broken = program;
+      broken.actions[i].keeps = !broken.actions[i].keeps;
+      expect_refused(spec, broken, i, "keeping");
+    }
+  });
+}
+
+TEST(StepMutations, TheFirstViolationIsNamed) {
+  const StepSpec spec = {.blocks = 2, .first_lane = 0, .end_lane = 2, .bucket_blocks = {1, 0}};
+  StepProgram program = make_step(spec);
+  std::erase_if(program.actions,
+                [](const Action& action) { return action.act == Act::merge && action.bucket == 0; });
+  const StepCheck check = check_step(spec, program);
+  ASSERT_TRUE(check.violation);
+  EXPECT_EQ(program.actions[check.violation->action].act, Act::reduce);
+  EXPECT_EQ(check.violation->reason, "bucket 0 is reduced while slot 0 does not hold lanes [0, 2)");
+}
+
+}  // namespace
+}  // namespace lockstep::schedule
