@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/kernels/compute/norm/norm.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"

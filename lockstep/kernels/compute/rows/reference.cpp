@@ -17,6 +17,10 @@ void store_row(const std::vector<double>& values, const Matrix& matrix, std::siz
   from_floats(rounded, matrix.row(row), matrix.dtype);
 }
 
+void add_to(std::vector<double>& to, const std::vector<double>& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+}
+
 void add_to(std::span<float> to, const std::vector<double>& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(to[i] + from[i]);
 }

@@ -13,7 +13,8 @@ namespace lockstep::kernels {
 
 std::vector<double> row_values(const ConstMatrix& matrix, std::size_t row);
 void store_row(const std::vector<double>& values, const Matrix& matrix, std::size_t row);
-// to += from, rounded once
+void add_to(std::vector<double>& to, const std::vector<double>& from);
+// Rounds once.
 void add_to(std::span<float> to, const std::vector<double>& from);
 
 }  // namespace lockstep::kernels

@@ -35,11 +35,15 @@ void RowBuffers::store(std::span<const float> values, const Matrix& matrix, std:
   if (matrix.dtype != DType::fp32) from_floats(values, matrix.row(row), matrix.dtype);
 }
 
+void check_floating(const char* what, const ConstMatrix& matrix) {
+  const DType dtype = matrix.dtype;
+  if (dtype == DType::fp32 || dtype == DType::bf16 || dtype == DType::fp16) return;
+  throw UsageError(fmt::format("{} is of {} and must be of fp32, bf16 or fp16", what, name_of(dtype)));
+}
+
 void check_matrix(const char* what, const ConstMatrix& matrix, std::size_t rows, std::size_t columns,
                   DType dtype) {
-  if (dtype != DType::fp32 && dtype != DType::bf16 && dtype != DType::fp16) {
-    throw UsageError(fmt::format("{} is of {} and must be of fp32, bf16 or fp16", what, name_of(dtype)));
-  }
+  check_floating(what, matrix);
   if (matrix.rows == rows && matrix.columns == columns && matrix.dtype == dtype) return;
   throw UsageError(fmt::format("{} is {} x {} of {} and must be {} x {} of {}", what, matrix.rows,
                                matrix.columns, name_of(matrix.dtype), rows, columns, name_of(dtype)));

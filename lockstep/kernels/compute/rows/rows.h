@@ -48,7 +48,9 @@ void for_each_row(std::size_t rows, const Body& body) {
   });
 }
 
-// UsageError "<what> is 2 x 3 of bf16 and must be ..." unless the matrix is so. `what`: "norm: the input".
+// UsageError unless its elements are fp32, bf16 or fp16. `what`: "norm: the input".
+void check_floating(const char* what, const ConstMatrix& matrix);
+// UsageError "<what> is 2 x 3 of bf16 and must be ..." unless the matrix is so, and floating.
 void check_matrix(const char* what, const ConstMatrix& matrix, std::size_t rows, std::size_t columns,
                   DType dtype);
 void check_like(const char* what, const ConstMatrix& matrix, const ConstMatrix& other);

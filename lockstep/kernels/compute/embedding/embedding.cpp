@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/kernels/compute/embedding/embedding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "lockstep/kernels/compute/embedding/check.h"
+#include "lockstep/kernels/compute/rows/rows.h"
+#include "lockstep/kernels/compute/rows/sums.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// The rows of each id, in their order: those of id number i among the different ones are
+// rows[starts[i]] .. rows[starts[i + 1] - 1].
+struct Groups {
+  std::vector<std::size_t> rows;
+  std::vector<std::size_t> starts;
+};
+
+// Kept by the thread, as RowBuffers are.
+const Groups& grouped(std::span<const std::uint32_t> ids) {
+  thread_local Groups groups;
+  groups.rows.resize(ids.size());
+  std::iota(groups.rows.begin(), groups.rows.end(), std::size_t{0});
+  std::sort(groups.rows.begin(), groups.rows.end(),
+            [&](std::size_t a, std::size_t b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
+  groups.starts.clear();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i == 0 || ids[groups.rows[i]] != ids[groups.rows[i - 1]]) groups.starts.push_back(i);
+  }
+  groups.starts.push_back(ids.size());
+  return groups;
+}
+
+void add_row(const ConstMatrix& from, std::size_t row, const Matrix& sums, std::size_t sum) {
+  const std::span<float> to = RowBuffers::mine().target(RowBuffers::out, sums, sum);
+  add(to, RowBuffers::mine().read(RowBuffers::gradient, from, row), to);
+}
+
+}  // namespace
+
+void embedding_forward(const ConstMatrix& table, std::span<const std::uint32_t> ids,
+                       const PlaceTable<ConstMatrix>& by_place, const Matrix& out) {
+  check_embedding(table, ids, by_place, out);
+  for_each_row(ids.size(), [&](std::size_t row) {
+    if (by_place.table.data == nullptr) {
+      std::memcpy(out.row(row), table.row(ids[row]), table.columns * size_of(table.dtype));
+      return;
+    }
+    RowBuffers& buffers = RowBuffers::mine();
+    const auto result = buffers.target(RowBuffers::out, out, row);
+    add(buffers.read(RowBuffers::in, table, ids[row]),
+        buffers.read(RowBuffers::second_in, by_place.table, by_place.places.of(row)), result);
+    RowBuffers::store(result, out, row);
+  });
+}
+
+void embedding_backward(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                        const Matrix& table_gradient, const PlaceTable<Matrix>& by_place) {
+  check_embedding_gradients(ids, out_gradient, table_gradient, by_place);
+  const Groups& groups = grouped(ids);
+  parallel_for(groups.starts.size() - 1, [&](std::size_t group) {
+    for (std::size_t i = groups.starts[group]; i < groups.starts[group + 1]; ++i) {
+      const std::size_t row = groups.rows[i];
+      add_row(out_gradient, row, table_gradient, ids[row]);
+    }
+  });
+  if (by_place.table.data == nullptr) return;
+  const Places& places = by_place.places;
+  for_each_row(std::min(places.length, ids.size()), [&](std::size_t place) {
+    for (std::size_t row = place; row < ids.size(); row += places.length)
+      add_row(out_gradient, row, by_place.table, places.of(row));
+  });
+}
+
+}  // namespace lockstep::kernels
