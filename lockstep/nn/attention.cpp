@@ -72,8 +72,9 @@ at::Tensor attention_by_aten(const at::Tensor& q, const at::Tensor& k, const at:
       split(q, heads).matmul(split(k, kv_heads).transpose(-1, -2)).div(std::sqrt(static_cast<double>(width)));
   const at::Tensor later = at::ones({length, length}, q.options().dtype(at::kBool)).triu(1);
   const at::ScalarType wide = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  const at::Tensor weights =
-      scores.masked_fill(later, -std::numeric_limits<double>::infinity()).softmax(-1, wide).to(q.scalar_type());
+  const at::Tensor weights = scores.masked_fill(later, -std::numeric_limits<double>::infinity())
+                                 .softmax(-1, wide)
+                                 .to(q.scalar_type());
   return weights.matmul(split(v, kv_heads)).transpose(1, 2).reshape({batch, length, heads * width});
 }
 

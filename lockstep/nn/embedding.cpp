@@ -20,30 +20,31 @@ std::span<const std::uint32_t> ids_of(const at::Tensor& tokens) {
 
 struct Embedding : torch::autograd::Function<Embedding> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& tokens, const at::Tensor& table,
-                            const at::Tensor& table_gradient, const at::Tensor& places,
-                            const at::Tensor& places_gradient, std::int64_t first) {
+                            const at::Tensor& table_gradient, const OptionalTensor& places,
+                            const OptionalTensor& places_gradient, std::int64_t first) {
     const at::Tensor ids = tokens.contiguous();
     at::Tensor out = at::empty({tokens.size(0), tokens.size(1), table.size(1)}, table.options());
-    kernels::Places<kernels::ConstMatrix> by_place;
-    if (places.defined()) {
-      by_place = {matrix_of(places), static_cast<std::size_t>(tokens.size(1)),
-                  static_cast<std::size_t>(first)};
+    kernels::PlaceTable<kernels::ConstMatrix> by_place;
+    if (places) {
+      by_place = {matrix_of(*places),
+                  {static_cast<std::size_t>(tokens.size(1)), static_cast<std::size_t>(first)}};
     }
     kernels::embedding_forward(matrix_of(table), ids_of(ids), by_place, matrix_of(out));
     context->save_for_backward({ids});
     context->saved_data["table_gradient"] = table_gradient;
     context->saved_data["first"] = first;
-    if (places.defined()) context->saved_data["places_gradient"] = places_gradient;
+    if (places) context->saved_data["places_gradient"] = *places_gradient;
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& ids = saved[0];
-    kernels::Places<kernels::Matrix> by_place;
+    kernels::PlaceTable<kernels::Matrix> by_place;
     if (const auto found = context->saved_data.find("places_gradient"); found != context->saved_data.end()) {
-      by_place = {matrix_of(found->second.toTensor()), static_cast<std::size_t>(ids.size(1)),
-                  static_cast<std::size_t>(context->saved_data["first"].toInt())};
+      by_place = {matrix_of(found->second.toTensor()),
+                  {static_cast<std::size_t>(ids.size(1)),
+                   static_cast<std::size_t>(context->saved_data["first"].toInt())}};
     }
     kernels::embedding_backward(ids_of(ids), matrix_of(as_rows(gradients[0])),
                                 matrix_of(context->saved_data["table_gradient"].toTensor()), by_place);
@@ -55,13 +56,11 @@ struct Embedding : torch::autograd::Function<Embedding> {
 
 at::Tensor embedding(const at::Tensor& tokens, const Parameter& table, const Parameter* places,
                      std::int64_t first) {
-  const at::Tensor none;
   if (!has_kernels(table.value)) {
     const at::Tensor rows = at::embedding(tracked(table), tokens.to(at::kLong));
     return places == nullptr ? rows : rows.add(tracked(*places).narrow(0, first, tokens.size(1)));
   }
-  return Embedding::apply(tokens, table.value, table.gradient, places != nullptr ? places->value : none,
-                          places != nullptr ? places->gradient : none, first);
+  return Embedding::apply(tokens, table.value, table.gradient, value_of(places), gradient_of(places), first);
 }
 
 }  // namespace lockstep::nn

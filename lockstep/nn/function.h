@@ -8,12 +8,22 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "lockstep/nn/parameter.h"
 #include "lockstep/nn/tensor_view.h"
 
 namespace lockstep::nn {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+// How an autograd function takes what may be missing.
+using OptionalTensor = c10::optional<at::Tensor>;
+inline OptionalTensor value_of(const Parameter* parameter) {
+  return parameter != nullptr ? OptionalTensor(parameter->value) : c10::nullopt;
+}
+inline OptionalTensor gradient_of(const Parameter* parameter) {
+  return parameter != nullptr ? OptionalTensor(parameter->gradient) : c10::nullopt;
+}
 
 // The sizes of `tensor` with another last one.
 inline std::vector<std::int64_t> sizes_with_last(const at::Tensor& tensor, std::int64_t last) {

@@ -16,16 +16,16 @@ using kernels::transposed;
 
 struct Linear : torch::autograd::Function<Linear> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& weight_gradient, const at::Tensor& bias,
-                            const at::Tensor& bias_gradient) {
+                            const at::Tensor& weight_gradient, const OptionalTensor& bias,
+                            const OptionalTensor& bias_gradient) {
     const at::Tensor rows = as_rows(x);
     context->save_for_backward({rows, weight});
     context->saved_data["wants_input"] = x.requires_grad();
     context->saved_data["weight_gradient"] = weight_gradient;
-    if (bias.defined()) context->saved_data["bias_gradient"] = bias_gradient;
+    if (bias) context->saved_data["bias_gradient"] = *bias_gradient;
     at::Tensor y = at::empty(sizes_with_last(x, weight.size(0)), x.options());
-    if (bias.defined()) {
-      kernels::gemm_with_bias({matrix_of(rows)}, transposed(matrix_of(weight)), matrix_of(bias),
+    if (bias) {
+      kernels::gemm_with_bias({matrix_of(rows)}, transposed(matrix_of(weight)), matrix_of(*bias),
                               matrix_of(y));
     } else {
       kernels::gemm({matrix_of(rows)}, transposed(matrix_of(weight)), matrix_of(y));
@@ -54,10 +54,8 @@ struct Linear : torch::autograd::Function<Linear> {
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x, const Parameter& weight, const Parameter* bias) {
-  const at::Tensor none;
-  if (!has_kernels(x)) return at::linear(x, tracked(weight), bias != nullptr ? tracked(*bias) : none);
-  return Linear::apply(x, weight.value, weight.gradient, bias != nullptr ? bias->value : none,
-                       bias != nullptr ? bias->gradient : none);
+  if (!has_kernels(x)) return at::linear(x, tracked(weight), bias != nullptr ? tracked(*bias) : at::Tensor());
+  return Linear::apply(x, weight.value, weight.gradient, value_of(bias), gradient_of(bias));
 }
 
 }  // namespace lockstep::nn

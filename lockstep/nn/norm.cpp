@@ -23,19 +23,20 @@ kernels::Norm norm_of(bool rms, double epsilon, const at::Tensor& weight, const 
 
 struct NormFunction : torch::autograd::Function<NormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& weight_gradient, const at::Tensor& bias,
-                            const at::Tensor& bias_gradient, double epsilon) {
+                            const at::Tensor& weight_gradient, const OptionalTensor& bias,
+                            const OptionalTensor& bias_gradient, double epsilon) {
     const at::Tensor in = as_rows(x);
-    const bool rms = !bias.defined();
+    const bool rms = !bias;
     const std::int64_t rows = x.numel() / x.size(-1);
     const at::Tensor statistics = at::empty({2, rows}, x.options().dtype(at::kFloat));
     at::Tensor out = at::empty(x.sizes(), x.options());
-    kernels::norm_forward(norm_of(rms, epsilon, weight, bias), matrix_of(in), matrix_of(out),
+    const at::Tensor bias_row = bias ? *bias : at::Tensor();
+    kernels::norm_forward(norm_of(rms, epsilon, weight, bias_row), matrix_of(in), matrix_of(out),
                           {floats_of(statistics[0]), floats_of(statistics[1])});
-    context->save_for_backward({in, weight, bias, statistics});
+    context->save_for_backward({in, weight, bias_row, statistics});
     context->saved_data["epsilon"] = epsilon;
     context->saved_data["weight_gradient"] = weight_gradient;
-    if (!rms) context->saved_data["bias_gradient"] = bias_gradient;
+    if (!rms) context->saved_data["bias_gradient"] = *bias_gradient;
     return out;
   }
 
@@ -60,7 +61,8 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
 
 at::Tensor layer_norm(const at::Tensor& x, const Parameter& weight, const Parameter& bias, float epsilon) {
   if (!has_kernels(x)) return at::layer_norm(x, {x.size(-1)}, tracked(weight), tracked(bias), epsilon);
-  return NormFunction::apply(x, weight.value, weight.gradient, bias.value, bias.gradient, double{epsilon});
+  return NormFunction::apply(x, weight.value, weight.gradient, value_of(&bias), gradient_of(&bias),
+                             double{epsilon});
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const Parameter& weight, float epsilon) {
@@ -70,8 +72,8 @@ at::Tensor rms_norm(const at::Tensor& x, const Parameter& weight, float epsilon)
     const at::Tensor scales = values.square().mean(-1, true).add(epsilon).rsqrt();
     return values.mul(scales).to(x.scalar_type()).mul(tracked(weight));
   }
-  const at::Tensor none;
-  return NormFunction::apply(x, weight.value, weight.gradient, none, none, double{epsilon});
+  return NormFunction::apply(x, weight.value, weight.gradient, value_of(nullptr), gradient_of(nullptr),
+                             double{epsilon});
 }
 
 }  // namespace lockstep::nn
