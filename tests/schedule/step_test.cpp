@@ -26,6 +26,7 @@ void for_each_spec(const std::function<void(const StepSpec&)>& body) {
           for (int recompute : {0, 1, 2}) {
             for (const auto& buckets :
                  {one_bucket_per_block(3), std::vector<int>{0}, std::vector<int>{2, 0, 0, 1}}) {
+              if (testing::Test::HasFatalFailure()) return;
               body({.blocks = 3,
                     .first_lane = first,
                     .end_lane = end,

@@ -126,6 +126,7 @@ class Checker {
     require(
         action.lane == current_lane_ && action.micro_batch == current_micro_,
         fmt::format("micro-batch {} of lane {} is not the one that is due", action.micro_batch, action.lane));
+    require(action.slot == current_slot_, "a gradient goes to another lane's slot");
   }
 
   void forward(const Action& action) {
@@ -142,7 +143,6 @@ class Checker {
     check_micro_batch(action);
     require(progress_.forward == spec_.blocks && !progress_.lost,
             "the loss is not computed after the last block, once");
-    require(action.slot == current_slot_, "the gradient of the head goes to another lane's slot");
     progress_.lost = true;
     progress_.backward = spec_.blocks - 1;
   }
@@ -167,7 +167,6 @@ class Checker {
             fmt::format("block {} runs backward when block {} is due", action.block, progress_.backward));
     require(progress_.recorded[static_cast<std::size_t>(action.block)],
             fmt::format("block {} runs backward without a recorded pass", action.block));
-    require(action.slot == current_slot_, "a gradient goes to another lane's slot");
     --passes_;
     --progress_.backward;
     if (current_micro_ + 1 == spec_.micro_batches) complete_buckets_of(action.block);

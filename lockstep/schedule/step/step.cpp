@@ -89,12 +89,13 @@ class StepMaker {
              .lane = lane,
              .micro_batch = micro,
              .block = block,
+             .slot = slot,
              .keeps = !spec_.recomputes(block)});
       }
       add({.act = Act::loss, .lane = lane, .micro_batch = micro, .slot = slot});
       for (int block = spec_.blocks - 1; block >= 0; --block) {
         if (spec_.recomputes(block)) {
-          add({.act = Act::recompute, .lane = lane, .micro_batch = micro, .block = block});
+          add({.act = Act::recompute, .lane = lane, .micro_batch = micro, .block = block, .slot = slot});
         }
         add({.act = Act::backward, .lane = lane, .micro_batch = micro, .block = block, .slot = slot});
         if (micro + 1 < spec_.micro_batches) continue;

@@ -17,11 +17,11 @@
 namespace lockstep::schedule {
 
 enum class Act : std::uint8_t {
-  clear,         // slot: a lane begins
-  forward,       // lane, micro_batch, block; `keeps`: the recorded pass stays for the way back, otherwise its
-                 // input only
+  clear,    // slot: a lane begins
+  forward,  // lane, micro_batch, block, slot; `keeps`: the recorded pass stays for the way back, otherwise
+            // its input only
   loss,          // lane, micro_batch, slot: the head forward and backward in one
-  recompute,     // lane, micro_batch, block: forward once more, recorded
+  recompute,     // lane, micro_batch, block, slot: forward once more, recorded
   backward,      // lane, micro_batch, block, slot
   merge,         // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
   reduce,        // bucket: starts the sum over all ranks; the result will be in the first piece's slot

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The promise of the project, at the smallest scale: whoever owns the lanes, losses and weights have the same
+// bits.
+#include "lockstep/train/step_runner.h"
+
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/kernels/compute/threads.h"
+#include "lockstep/model/llama/model.h"
+#include "lockstep/nn/tensor_view.h"
+#include "lockstep/transport/loopback/endpoint.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr model::llama::Config kConfig = {.layers = 2,
+                                          .width = 32,
+                                          .heads = 4,
+                                          .kv_heads = 2,
+                                          .head_width = 8,
+                                          .ffn_width = 64,
+                                          .vocabulary = 61,
+                                          .positions = 24,
+                                          .tied = true};
+constexpr int kRows = 2;
+constexpr int kLength = 24;
+
+// Which tokens stand at a place of a step, whoever asks.
+model::Batch batch_at(int step, int lane, int micro_batch) {
+  const at::Tensor tokens = at::empty({kRows, kLength + 1}, at::kInt);
+  auto* token = tokens.data_ptr<std::int32_t>();
+  for (int i = 0; i < kRows * (kLength + 1); ++i) {
+    token[i] = (step * 7919 + lane * 104729 + micro_batch * 1299709 + i * i * 31) % 61;
+  }
+  return {tokens.narrow(1, 0, kLength).contiguous(), tokens.narrow(1, 1, kLength).contiguous()};
+}
+
+struct Setting {
+  DType dtype = DType::fp32;
+  int micro_batches = 2;
+  int recompute_every = 0;
+  std::int64_t bucket_elements = 1000;
+  bool one_batch = false;  // the same data in every step
+};
+
+struct Outcome {
+  std::vector<StepResult> steps;
+  std::vector<std::byte> weights;  // all that is remembered
+};
+
+Outcome train_as(const comm::Communicator& communicator, const LaneOwnership& lanes, const Setting& setting) {
+  kernels::set_threads(1);
+  const model::Model model = model::llama::make(kConfig);
+  const model::FlatLayout layout(model);
+  Weights weights(layout, setting.dtype, 11, 2);
+  StepRunner runner(model, layout, communicator, weights,
+                    {.lanes = lanes,
+                     .micro_batches = setting.micro_batches,
+                     .recompute_every = setting.recompute_every,
+                     .bucket_elements = setting.bucket_elements});
+  Outcome outcome;
+  for (int step = 0; step < 4; ++step) {
+    StepInputs inputs;
+    inputs.batch = [data = setting.one_batch ? 0 : step](int lane, int micro_batch) {
+      return batch_at(data, lane, micro_batch);
+    };
+    inputs.loss_scale = 1.0F / static_cast<float>(lanes.lanes() * setting.micro_batches * kRows * kLength);
+    inputs.max_norm = 0.5;
+    inputs.optimizer = kernels::AdamW{
+        .learning_rate = 1e-2F, .weight_decay = 0.1F, .step = static_cast<std::uint64_t>(step) + 1};
+    outcome.steps.push_back(runner.run(inputs));
+  }
+  for (std::span<float> part : {weights.master(), weights.moment(0), weights.moment(1)}) {
+    const auto bytes = std::as_bytes(part);
+    outcome.weights.insert(outcome.weights.end(), bytes.begin(), bytes.end());
+  }
+  return outcome;
+}
+
+// One thread per rank; what every rank ends with.
+std::vector<Outcome> train(const LaneOwnership& lanes, const Setting& setting) {
+  auto endpoints = transport::make_loopback(lanes.world());
+  std::vector<Outcome> outcomes(endpoints.size());
+  std::vector<std::jthread> ranks;
+  for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
+    ranks.emplace_back([&, rank, endpoint = std::move(endpoints[rank])]() mutable {
+      const comm::Communicator communicator(std::move(endpoint), {.name = "dp"});
+      outcomes[rank] = train_as(communicator, lanes, setting);
+    });
+  }
+  ranks.clear();
+  return outcomes;
+}
+
+void expect_same(const Outcome& found, const Outcome& expected, const std::string& what) {
+  ASSERT_EQ(found.steps.size(), expected.steps.size()) << what;
+  for (std::size_t i = 0; i < found.steps.size(); ++i) {
+    EXPECT_EQ(std::memcmp(&found.steps[i].loss_sum, &expected.steps[i].loss_sum, sizeof(double)), 0)
+        << what << ", step " << i << ": " << found.steps[i].loss_sum << " and " << expected.steps[i].loss_sum;
+    EXPECT_EQ(found.steps[i].gradient_norm, expected.steps[i].gradient_norm) << what << ", step " << i;
+  }
+  EXPECT_EQ(found.weights, expected.weights) << what;
+}
+
+TEST(StepRunner, TheBitsDoNotDependOnTheNumberOfWorkers) {
+  for (DType dtype : {DType::fp32, DType::bf16}) {
+    const Setting setting = {.dtype = dtype};
+    const Outcome alone = train(even_ownership(8, 1), setting).front();
+    EXPECT_TRUE(alone.steps.back().updated);
+    for (int workers : {2, 3, 4, 6, 8}) {
+      for (const Outcome& outcome : train(even_ownership(8, workers), setting)) {
+        expect_same(outcome, alone, std::to_string(workers) + " workers");
+      }
+    }
+  }
+}
+
+TEST(StepRunner, TheBitsDoNotDependOnWhoOwnsHowMuch) {
+  const Outcome alone = train(even_ownership(8, 1), {}).front();
+  for (const std::vector<int>& first : {std::vector<int>{0, 5, 8}, {0, 0, 3, 8}, {0, 1, 1, 7, 8}}) {
+    for (const Outcome& outcome : train({first}, {})) expect_same(outcome, alone, "uneven lanes");
+  }
+}
+
+TEST(StepRunner, RecomputationAndBucketsDoNotShow) {
+  const Outcome plain = train(even_ownership(4, 2), {}).front();
+  for (int every : {1, 2}) {
+    expect_same(train(even_ownership(4, 2), {.recompute_every = every}).front(), plain, "recomputed");
+  }
+  for (std::int64_t elements : {std::int64_t{1}, std::int64_t{1} << 40}) {
+    expect_same(train(even_ownership(4, 2), {.bucket_elements = elements}).front(), plain, "other buckets");
+  }
+}
+
+TEST(StepRunner, TheLossFalls) {
+  const Outcome outcome = train(even_ownership(2, 1), {.one_batch = true}).front();
+  EXPECT_LT(outcome.steps.back().loss_sum, outcome.steps.front().loss_sum);
+  EXPECT_GT(outcome.steps.front().gradient_norm, 0.0);
+}
+
+TEST(StepRunner, AGradientThatIsNotFiniteChangesNothing) {
+  kernels::set_threads(1);
+  const model::Model model = model::llama::make(kConfig);
+  const model::FlatLayout layout(model);
+  Weights weights(layout, DType::fp32, 11, 2);
+  const std::vector<float> before(weights.master().begin(), weights.master().end());
+  StepRunner runner(model, layout, comm::Communicator(), weights, {.lanes = even_ownership(1, 1)});
+  StepInputs inputs;
+  inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
+  inputs.loss_scale = INFINITY;
+  inputs.optimizer = kernels::AdamW{};
+  EXPECT_FALSE(runner.run(inputs).updated);
+  EXPECT_EQ(std::vector<float>(weights.master().begin(), weights.master().end()), before);
+}
+
+}  // namespace
+}  // namespace lockstep::train
