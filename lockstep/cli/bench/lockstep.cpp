@@ -4,8 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/memory.h"
 #include "lockstep/cli/bench/system.h"
@@ -34,10 +32,8 @@ class TrialBuffer {
 };
 
 comm::LanePieces one_lane_each(int ranks) {
-  if (!std::has_single_bit(static_cast<unsigned>(ranks))) {
-    throw UsageError(fmt::format(
-        "--algorithm lanes gives each rank one lane, so it needs 2, 4, 8, ... ranks, not {}", ranks));
-  }
+  LOCKSTEP_CHECK(std::has_single_bit(static_cast<unsigned>(ranks)),
+                 "the options allow lanes on such worlds only");
   comm::LanePieces pieces;
   for (Rank rank = 0; rank < ranks; ++rank) pieces.push_back({{.first = rank, .count = 1}});
   return pieces;
