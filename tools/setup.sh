@@ -101,11 +101,22 @@ configure() {
   logged "configure-$1" cmake --preset "$1"
 }
 
+# show_progress NAME: from time to time how far the build in NAME.log is, until it is killed or the script ends.
+show_progress() {
+  while sleep 20 >/dev/null && kill -0 $$ 2>/dev/null; do
+    stage "       $(sed -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/\1/p' "$log_folder/$1.log" | tail -n 1)"
+  done
+}
+
 # build PRESET [TARGET...]
 build() {
-  local preset=$1
+  local preset=$1 ticker
   shift
   configure "$preset"
-  stage "build: preset $preset"
+  stage "build: preset $preset, a few minutes the first time; all of its output is in $log_folder/build-$preset.log"
+  show_progress "build-$preset" 2>/dev/null &
+  ticker=$!
+  trap "kill $ticker 2>/dev/null" EXIT
   logged "build-$preset" cmake --build --preset "$preset" ${1:+--target "$@"}
+  kill "$ticker" 2>/dev/null || true
 }
