@@ -76,11 +76,14 @@ class Check {
 
   // False when the rest does not matter: help was asked for.
   bool run(Arguments arguments) {
+    bool flags_ended = false;
     for (std::size_t at = 0; at < arguments.size(); ++at) {
-      if (!is_flag(arguments[at])) {
+      if (flags_ended || !is_flag(arguments[at])) {
         take_positional(arguments[at]);
         continue;
       }
+      flags_ended = arguments[at] == "--";
+      if (flags_ended) continue;
       CLI::Option* option = option_of(command_, arguments[at]);
       const auto [flag, value] = split(arguments[at]);
       if (!option) refuse_unknown(fmt::format("flag of {}", name_), flag, flag_names(command_), name_);

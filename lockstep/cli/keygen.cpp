@@ -60,6 +60,7 @@ void write_all(const transport::Descriptor& file, std::string_view text, const s
 }
 
 int keygen(const std::string& path) {
+  if (path.empty()) throw UsageError("the name of the file is empty: name one that does not exist yet");
   const transport::Descriptor file = create_private(path);
   try {
     write_all(file, transport::Secret::generate().value_for_environment() + "\n", path);

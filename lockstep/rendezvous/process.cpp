@@ -155,7 +155,10 @@ ChildProcess::ChildProcess(const SpawnOptions& options) {
 
   pid_ = ::fork();
   if (pid_ == 0) become_worker(prepared);
-  if (pid_ < 0) cannot_start(options.program, std::strerror(errno));
+  if (pid_ < 0) {
+    cannot_start(options.program, errno == EAGAIN ? "no more processes are allowed (ulimit -u, control group)"
+                                                  : std::strerror(errno));
+  }
   // Also here: whoever comes first, a signal to the group reaches the child.
   ::setpgid(pid_, pid_);
   pid_fd_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));

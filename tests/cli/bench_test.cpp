@@ -149,6 +149,7 @@ TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
       {{"--algorithm", "lanes", "--op", "broadcast"}, "broadcast"},
       {{"--algorithm", "ring", "--exact", "true"}, "--exact true"},
       {{"--algorithm", "lanes", "--ranks", "3"}, "not 3"},
+      {{"--tune", "--against", "memcpy"}, "--tune chooses"},
       {{"--against", "gloo", "--op", "reduce"}, "all_reduce only"},
       {{"--ranks", "2", "--ranks", "3"}, "--ranks is given twice"},
       {{"--nonsense"}, "unknown flag of lockstep bench collectives '--nonsense'"},

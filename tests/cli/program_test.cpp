@@ -80,6 +80,9 @@ TEST(Program, RefusesBadFlagValues) {
   expect_refusal(run_program({"doctor", "--json=yes"}), 2, "--json takes no value");
   expect_refusal(run_program({"doctor", "now"}), 2, "lockstep doctor does not take 'now'");
   expect_refusal(run_program({"keygen"}), 2, "lockstep keygen needs FILE");
+  expect_refusal(run_program({"keygen", ""}), 2, "the name of the file is empty");
+  expect_refusal(run_program({"keygen", "--", "-a", "b"}), 2, "lockstep keygen does not take 'b'");
+  expect_refusal(run_program({"launch", "-x", "true"}), 2, "`lockstep launch --help` lists them");
   expect_refusal(run_program({"keygen", "a", "b"}), 2, "lockstep keygen does not take 'b'");
   expect_refusal(run_program({"launch", "-n", "2"}), 2, "no program to launch");
 }

@@ -151,6 +151,9 @@ void check(const BenchOptions& options) {
   expect_one_of("--transport", options.transport, kTransports);
   for (const std::string& algorithm : options.algorithms) check_algorithm(algorithm, options);
   check_opponents(options);
+  if (options.tune && (!options.against.empty() || options.algorithms != std::vector<std::string>{"auto"})) {
+    throw UsageError("--tune chooses what to measure by itself: leave out --algorithm and --against");
+  }
   check_sizes(options);
   if ((options.algorithms.size() * options.registered.size()) + options.against.size() > kMaxBenchSlots) {
     throw UsageError(fmt::format("--algorithm and --against name more than {} things to measure together",

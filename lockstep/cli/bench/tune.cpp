@@ -11,8 +11,10 @@
 
 #include "lockstep/cli/bench/coordinator.h"
 #include "lockstep/cli/bench/crews.h"
+#include "lockstep/cli/bench/footprint.h"
 #include "lockstep/cli/bench/sizes.h"
 #include "lockstep/cli/bench/statistics.h"
+#include "lockstep/cli/host_memory.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/comm/link_model.h"
 #include "lockstep/comm/select.h"
@@ -105,12 +107,14 @@ std::vector<Tried> try_best(const Case& what, Crew& crew, const BenchOptions& op
       comm::candidates(spec_of(what, crew.ranks()), what.dtype,
                        topology_of(crew.ranks(), resolved_transport(options.transport)), model, exact);
   best.resize(std::min(best.size(), kShownCandidates));
+  std::vector<Case> cases;
   std::vector<Contestant> contestants;
   for (const comm::Candidate& candidate : best) {
-    Case forced = what;
+    Case& forced = cases.emplace_back(what);
     forced.algorithm = name_of(candidate.spec.algorithm);
     contestants.push_back({.crew = &crew, .what = forced, .algorithm = forced.algorithm, .transport = {}});
   }
+  require_memory(cases, crew.ranks(), read_host_memory().usable());
   const auto measured = measure(contestants, pace_of(options));
   std::vector<Tried> tried;
   for (std::size_t i = 0; i < best.size(); ++i) {
