@@ -116,7 +116,7 @@ build() {
   stage "build: preset $preset, a few minutes the first time; all of its output is in $log_folder/build-$preset.log"
   show_progress "build-$preset" 2>/dev/null &
   ticker=$!
-  trap "kill $ticker 2>/dev/null" EXIT
+  trap "kill $ticker 2>/dev/null || true" EXIT
   logged "build-$preset" cmake --build --preset "$preset" ${1:+--target "$@"}
   kill "$ticker" 2>/dev/null || true
 }

@@ -23,7 +23,7 @@ namespace {
 using rendezvous::quote;
 
 bool is_help(const CLI::App& app, const CLI::Option* option) {
-  return option == app.get_help_ptr() || option == app.get_version_ptr();
+  return option && (option == app.get_help_ptr() || option == app.get_version_ptr());
 }
 
 std::vector<std::string> flag_names(const CLI::App& app) {
@@ -77,25 +77,18 @@ class Check {
   // False when the rest does not matter: help was asked for.
   bool run(Arguments arguments) {
     bool flags_ended = false;
-    for (std::size_t at = 0; at < arguments.size(); ++at) {
-      if (flags_ended || !is_flag(arguments[at])) {
-        take_positional(arguments[at]);
-        continue;
+    while (!arguments.empty()) {
+      const std::string& argument = arguments.front();
+      if (flags_ended || !is_flag(argument)) {
+        take_positional(argument);
+      } else if (argument == "--") {
+        flags_ended = true;
+      } else if (is_help(command_, option_of(command_, argument))) {
+        return false;
+      } else if (take_flag(argument, arguments.subspan(1))) {
+        arguments = arguments.subspan(1);
       }
-      flags_ended = arguments[at] == "--";
-      if (flags_ended) continue;
-      CLI::Option* option = option_of(command_, arguments[at]);
-      const auto [flag, value] = split(arguments[at]);
-      if (!option) refuse_unknown(fmt::format("flag of {}", name_), flag, flag_names(command_), name_);
-      if (is_help(command_, option)) return false;
-      if (!seen_.insert(option).second) throw UsageError(fmt::format("{} is given twice", flag));
-      const bool takes_value = option->get_items_expected_max() > 0;
-      if (!takes_value && value) throw UsageError(fmt::format("{} takes no value: write it alone", flag));
-      if (!takes_value) continue;
-      if (!value && at + 1 == arguments.size()) {
-        throw UsageError(fmt::format("{} needs a value: `{} --help` explains it", flag, name_));
-      }
-      check_value(*option, flag, value ? *value : arguments[++at]);
+      arguments = arguments.subspan(1);
     }
     return true;
   }
@@ -111,6 +104,22 @@ class Check {
   std::vector<const CLI::Option*> positionals() const {
     return std::as_const(command_).get_options(
         [](const CLI::Option* option) { return option->get_positional(); });
+  }
+
+  // True when the first of the following arguments is its value.
+  bool take_flag(const std::string& argument, Arguments following) {
+    CLI::Option* option = option_of(command_, argument);
+    const auto [flag, value] = split(argument);
+    if (!option) refuse_unknown(fmt::format("flag of {}", name_), flag, flag_names(command_), name_);
+    if (!seen_.insert(option).second) throw UsageError(fmt::format("{} is given twice", flag));
+    const bool takes_value = option->get_items_expected_max() > 0;
+    if (!takes_value && value) throw UsageError(fmt::format("{} takes no value: write it alone", flag));
+    if (!takes_value) return false;
+    const bool follows = !following.empty() && option_of(command_, following.front()) == nullptr;
+    if (!value && !follows)
+      throw UsageError(fmt::format("{} needs a value: `{} --help` explains it", flag, name_));
+    check_value(*option, flag, value ? *value : following.front());
+    return !value;
   }
 
   void take_positional(const std::string& argument) {

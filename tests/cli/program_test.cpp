@@ -77,6 +77,7 @@ TEST(Program, RefusesBadFlagValues) {
                  "--grace is 'nan': expected a number from 0");
   expect_refusal(run_program({"launch", "-n"}), 2, "-n needs a value");
   expect_refusal(run_program({"launch", "-n", "2", "--workers", "3", "true"}), 2, "--workers is given twice");
+  expect_refusal(run_program({"doctor", "--run-id", "--json"}), 2, "--run-id needs a value");
   expect_refusal(run_program({"doctor", "--json=yes"}), 2, "--json takes no value");
   expect_refusal(run_program({"doctor", "now"}), 2, "lockstep doctor does not take 'now'");
   expect_refusal(run_program({"keygen"}), 2, "lockstep keygen needs FILE");
