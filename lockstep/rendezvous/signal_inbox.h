@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <csignal>
 #include <initializer_list>
-
-#include <signal.h>
 
 #include "lockstep/transport/connect/connection.h"
 
@@ -15,7 +14,7 @@ namespace lockstep::rendezvous {
 class SignalInbox {
  public:
   // UsageError when there is no descriptor left.
-  explicit SignalInbox(std::initializer_list<int> taken);
+  SignalInbox(std::initializer_list<int> taken);
   ~SignalInbox();
   SignalInbox(const SignalInbox&) = delete;
   SignalInbox& operator=(const SignalInbox&) = delete;

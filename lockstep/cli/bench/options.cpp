@@ -63,6 +63,7 @@ struct Texts {
 template <typename Values>
 std::vector<std::string> names_of(const Values& values, std::vector<std::string> and_these = {}) {
   std::vector<std::string> names;
+  names.reserve(values.size() + and_these.size());
   for (const auto value : values) names.emplace_back(name_of(value));
   names.insert(names.end(), and_these.begin(), and_these.end());
   return names;
