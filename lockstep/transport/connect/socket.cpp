@@ -35,7 +35,7 @@ void set_option(int fd, int level, int name, int value) {
 
 Descriptor open_socket(int family) {
   Descriptor fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) throw CommError(fmt::format("cannot open a socket: {}", std::strerror(errno)));
+  if (!fd) throw CommError(fmt::format("cannot open a socket: {}", reason_of(errno)));
   return fd;
 }
 
@@ -153,6 +153,12 @@ Descriptor accept_socket(int listening, int& error) {
   error = fd ? 0 : errno;
   if (fd) set_connection_options(fd.get());
   return fd;
+}
+
+std::string reason_of(int error) {
+  const bool lacks_descriptors = error == EMFILE || error == ENFILE;
+  return fmt::format("{}{}", std::strerror(error),
+                     lacks_descriptors ? ": close some or raise the limit (ulimit -n)" : "");
 }
 
 void set_connection_options(int fd) {

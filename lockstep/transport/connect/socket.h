@@ -45,6 +45,9 @@ Descriptor connect_socket(const SocketAddress& to, Deadline deadline);
 // The next waiting connection; nothing when there is none. `error` gets errno, or 0.
 Descriptor accept_socket(int listening, int& error);
 
+// What went wrong in words, with what to do when descriptors lack.
+std::string reason_of(int error);
+
 // TCP_NODELAY, keepalive, and a limit on how long sent bytes may stay unacknowledged; Unix sockets need none.
 void set_connection_options(int fd);
 
