@@ -50,6 +50,10 @@ PlanRequest request_for(const Group& group, Op op, std::size_t count, const Opti
   request.count = count;
   request.root = options.root;
   request.algorithm = options.algorithm;
+  if (options.algorithm == Algorithm::hierarchical) {
+    request.inner = options.inner;
+    request.outer = options.outer;
+  }
   // Who names an algorithm gets it, unless exactness is asked for in the same breath.
   request.exact = options.exact.value_or(!options.algorithm && group.settings.exact);
   return request;
@@ -124,6 +128,29 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   return operation;
 }
 
+// What this rank can say of the numbers that a part of the group could get.
+GroupBid bid_of(const Group& group, transport::Endpoint& endpoint) {
+  using State = GroupNumbers::State;
+  GroupBid bid;
+  bid.next_sequence = static_cast<std::int64_t>(group.place.numbers->next_sequence());
+  for (std::size_t number = 0; number < kMostGroups; ++number) {
+    const State state = group.place.numbers->state(number);
+    if (state == State::fresh) continue;
+    if (state != State::ended) {
+      bid.surplus[number] = GroupBid::kTaken;
+      continue;
+    }
+    for (Rank member : group.members) {
+      if (member == endpoint.rank()) continue;
+      for (transport::StreamId i = 0; i < kEndpointStreamsPerGroup; ++i) {
+        const transport::Channel& channel = endpoint.channel(member, first_stream_of(number) + i);
+        bid.surplus[number] += static_cast<std::int64_t>(channel.sends_done() - channel.receives_done());
+      }
+    }
+  }
+  return bid;
+}
+
 Topology topology_of(const GroupSettings& settings, int world) {
   return {.host_of =
               settings.hosts.empty() ? std::vector<int>(static_cast<std::size_t>(world), 0) : settings.hosts};
@@ -175,10 +202,11 @@ Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupS
   std::vector<Rank> members(static_cast<std::size_t>(engine_->world()));
   std::iota(members.begin(), members.end(), 0);
   Topology topology = topology_of(settings, engine_->world());
+  GroupPlace first{.numbers = std::make_shared<GroupNumbers>()};
   engine_->exclusively([&](transport::Endpoint& shared) {
-    group_ = std::make_shared<Group>(shared, std::move(members), 0, std::move(settings), std::move(topology));
+    group_ = std::make_shared<Group>(shared, std::move(members), std::move(first), std::move(settings),
+                                     std::move(topology));
   });
-  engine_->take_streams_up_to(kEndpointStreamsPerGroup);
 }
 
 Communicator::Communicator(std::shared_ptr<Engine> engine, std::shared_ptr<Group> group)
@@ -194,30 +222,47 @@ const std::string& Communicator::name() const {
   return group_->settings.name;
 }
 
+std::string_view Communicator::link_to(Rank peer) const {
+  check_rank(*group_, peer, "link_to");
+  std::string_view kind;
+  engine_->exclusively([&](transport::Endpoint& endpoint) {
+    kind = endpoint.kind(group_->members[static_cast<std::size_t>(peer)]);
+  });
+  return kind;
+}
+
 Buffer Communicator::allocate(std::size_t bytes) const {
   return {engine_, engine_->allocate(bytes)};
 }
 
 Communicator Communicator::split(int colour, int key, std::string group_name) const {
-  // What each rank brings: its colour, its key, and the first endpoint stream that it has not used.
-  using Entry = std::array<std::int32_t, 3>;
-  std::vector<Entry> entries(static_cast<std::size_t>(size()));
-  entries[static_cast<std::size_t>(rank())] = {colour, key,
-                                               static_cast<std::int32_t>(engine_->next_stream())};
-  all_gather(std::as_writable_bytes(std::span(entries)),
-             {.dtype = DType::int32, .algorithm = Algorithm::direct});
+  std::vector<GroupBid> bids(static_cast<std::size_t>(size()));
+  engine_->exclusively([&](transport::Endpoint& endpoint) {
+    bids[static_cast<std::size_t>(rank())] = bid_of(*group_, endpoint);
+  });
+  bids[static_cast<std::size_t>(rank())].colour = colour;
+  bids[static_cast<std::size_t>(rank())].key = key;
+  all_gather(std::as_writable_bytes(std::span(bids)),
+             {.dtype = DType::int64, .algorithm = Algorithm::direct});
 
-  std::int32_t first_stream = 0;
-  for (const Entry& entry : entries) first_stream = std::max(first_stream, entry[2]);
-  engine_->take_streams_up_to(static_cast<transport::StreamId>(first_stream) + kEndpointStreamsPerGroup);
+  const std::optional<std::size_t> number = agreed_number(bids);
+  if (!number) {
+    throw UsageError(
+        fmt::format("cannot make group '{}': {} groups of these ranks exist, and there can be no more at a "
+                    "time; let go of one first",
+                    group_name, kMostGroups));
+  }
+  GroupPlace place{.numbers = group_->place.numbers, .number = *number};
+  for (const GroupBid& bid : bids)
+    place.first_sequence = std::max(place.first_sequence, static_cast<std::uint64_t>(bid.next_sequence));
 
   std::vector<Rank> chosen;  // ranks of this group, in the order of the new one
   for (Rank r = 0; r < size(); ++r) {
-    const bool together = colour < 0 ? r == rank() : entries[static_cast<std::size_t>(r)][0] == colour;
+    const bool together = colour < 0 ? r == rank() : bids[static_cast<std::size_t>(r)].colour == colour;
     if (together) chosen.push_back(r);
   }
   std::stable_sort(chosen.begin(), chosen.end(), [&](Rank a, Rank b) {
-    return entries[static_cast<std::size_t>(a)][1] < entries[static_cast<std::size_t>(b)][1];
+    return bids[static_cast<std::size_t>(a)].key < bids[static_cast<std::size_t>(b)].key;
   });
 
   GroupSettings settings = group_->settings;
@@ -232,9 +277,8 @@ Communicator Communicator::split(int colour, int key, std::string group_name) co
   Topology topology = topology_of(settings, static_cast<int>(members.size()));
   std::shared_ptr<Group> group;
   engine_->exclusively([&](transport::Endpoint& endpoint) {
-    group =
-        std::make_shared<Group>(endpoint, std::move(members), static_cast<transport::StreamId>(first_stream),
-                                std::move(settings), std::move(topology));
+    group = std::make_shared<Group>(endpoint, std::move(members), std::move(place), std::move(settings),
+                                    std::move(topology));
   });
   return {engine_, std::move(group)};
 }

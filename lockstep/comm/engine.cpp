@@ -28,9 +28,7 @@ constexpr std::uint32_t kTurnsPerClock = 256;
 bool is_crowded(const transport::Endpoint& endpoint) {
   int local = 1;
   for (Rank peer = 0; peer < endpoint.world(); ++peer) {
-    if (peer == endpoint.rank()) continue;
-    const std::string_view kind = endpoint.kind(peer);
-    if (kind == "shm" || kind == "loopback") ++local;
+    if (peer != endpoint.rank() && endpoint.shares_host(peer)) ++local;
   }
   return local > usable_cores();
 }
@@ -150,7 +148,12 @@ void Engine::start(const std::shared_ptr<Operation>& operation, bool in_backgrou
   }
   operation->in_background = in_background;
   if (in_background) ++in_background_;
-  exclusively([&](transport::Endpoint&) { enqueue(operation); });
+  try {
+    exclusively([&](transport::Endpoint&) { enqueue(operation); });
+  } catch (...) {
+    if (in_background) --in_background_;
+    throw;
+  }
 }
 
 void Engine::wait(const std::shared_ptr<Operation>& operation) {
@@ -174,10 +177,8 @@ void Engine::wait(const std::shared_ptr<Operation>& operation) {
 void Engine::cancel(const std::shared_ptr<Operation>& operation) {
   exclusively([&](transport::Endpoint&) {
     if (operation->ended) return;
-    break_group(operation,
-                std::make_exception_ptr(Aborted(fmt::format(
-                    "{} #{} on {} was cancelled by its caller", operation_name(operation->contract),
-                    operation->sequence, operation->group->settings.name))));
+    break_group(operation, std::make_exception_ptr(
+                               Aborted(fmt::format("{} was cancelled by its caller", place(*operation)))));
   });
 }
 
@@ -236,6 +237,8 @@ void Engine::enqueue(const std::shared_ptr<Operation>& operation) {
   if (group.failure) return end(*operation, broken(*group.failure));
   if (operation->point_to_point) return begin(operation);
   Group::Stream& stream = group.streams[operation->stream];
+  // Nobody knows of the call yet: if it cannot get its memory, it is as if it had not been made.
+  if (stream.queue.empty()) take_scratch(*operation);
   operation->sequence = stream.next_sequence++;
   stream.queue.push_back(operation);
   if (stream.queue.size() == 1) begin(operation);
@@ -259,18 +262,29 @@ void Engine::begin(const std::shared_ptr<Operation>& operation) {
   operation->deadline = Deadline::after(operation->timeout);
   try {
     bind(*operation);
-  } catch (const std::exception&) {
-    return break_group(operation, std::current_exception());
+  } catch (const std::exception& error) {
+    return break_group(
+        operation, std::make_exception_ptr(Aborted(fmt::format("{}: {}", place(*operation), error.what()))));
   }
   advance(operation);
   if (!operation->ended.load(std::memory_order_relaxed)) active_.push_back(operation);
 }
 
-void Engine::bind(Operation& operation) {
-  for (std::size_t bytes : operation.scratch_bytes) {
-    operation.scratch.push_back(scratch_.take(bytes));
-    operation.buffers.push_back(operation.scratch.back().data());
+void Engine::take_scratch(Operation& operation) {
+  try {
+    while (operation.scratch.size() < operation.scratch_bytes.size()) {
+      operation.scratch.push_back(scratch_.take(operation.scratch_bytes[operation.scratch.size()]));
+    }
+  } catch (const std::exception&) {
+    for (Bytes memory : operation.scratch) scratch_.give_back(memory);
+    operation.scratch.clear();
+    throw;
   }
+}
+
+void Engine::bind(Operation& operation) {
+  take_scratch(operation);
+  for (Bytes memory : operation.scratch) operation.buffers.push_back(memory.data());
   operation.binding.envelope.sequence = operation.sequence;
   operation.binding.buffers = operation.buffers;
   operation.execution.emplace(operation.binding, operation.memory);

@@ -2,9 +2,7 @@
 #include "lockstep/comm/group.h"
 
 #include <algorithm>
-#include <string_view>
-
-#include <fmt/format.h>
+#include <utility>
 
 #include "lockstep/base/error.h"
 #include "lockstep/comm/operation.h"
@@ -22,31 +20,35 @@ std::vector<Port> open_ports(transport::Endpoint& endpoint, const std::vector<Ra
                              transport::StreamId stream) {
   std::vector<Port> ports(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (members[i] != endpoint.rank()) ports[i].channel = &endpoint.channel(members[i], stream);
+    if (members[i] == endpoint.rank()) continue;
+    transport::Channel& channel = endpoint.channel(members[i], stream);
+    ports[i] = {.channel = &channel, .sent = channel.sends_done(), .received = channel.receives_done()};
   }
   return ports;
 }
 
 }  // namespace
 
-Group::Group(transport::Endpoint& endpoint, std::vector<Rank> member_ranks, transport::StreamId stream,
+Group::Group(transport::Endpoint& endpoint, std::vector<Rank> member_ranks, GroupPlace group_place,
              GroupSettings group_settings, Topology topology)
     : members(std::move(member_ranks)),
-      first_stream(stream),
+      place(std::move(group_place)),
+      first_stream(first_stream_of(place.number)),
       settings(std::move(group_settings)),
       rank(rank_among(members, endpoint.rank())),
       planner(rank, std::move(topology), settings.links) {
-  if (first_stream + kEndpointStreamsPerGroup > transport::kMaxStreams) {
-    throw UsageError(
-        fmt::format("group '{}' would be number {} of this process: at most {} can be made; reuse groups "
-                    "instead of splitting again",
-                    settings.name, first_stream / kEndpointStreamsPerGroup + 1,
-                    transport::kMaxStreams / kEndpointStreamsPerGroup));
-  }
   for (std::uint32_t i = 0; i < kStreamsPerGroup; ++i) {
+    streams[i].next_sequence = place.first_sequence;
     streams[i].ports = open_ports(endpoint, members, collective_stream(i));
     point_to_point_ports[i] = open_ports(endpoint, members, point_to_point_stream(i));
   }
+  place.numbers->take(place.number);
+}
+
+Group::~Group() {
+  std::uint64_t next_sequence = place.first_sequence;
+  for (const Stream& stream : streams) next_sequence = std::max(next_sequence, stream.next_sequence);
+  place.numbers->give_back(place.number, next_sequence, failure.has_value());
 }
 
 }  // namespace lockstep::comm

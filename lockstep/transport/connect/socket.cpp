@@ -186,6 +186,12 @@ bool peer_is_loopback(int fd) {
          is_loopback({.host = host_of(name), .port = 0, .unix_name = {}});
 }
 
+bool peer_shares_host(int fd) {
+  const SocketAddress peer = name_by(::getpeername, fd);
+  if (peer.length == 0) return false;
+  return peer.family() == AF_UNIX || host_of(peer) == host_of(name_by(::getsockname, fd));
+}
+
 bool peer_is_our_user(int fd) {
   if (name_by(::getsockname, fd).family() != AF_UNIX) return true;
   ucred peer{};

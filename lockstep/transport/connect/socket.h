@@ -54,6 +54,9 @@ void set_connection_options(int fd);
 // "10.0.0.2:41234", "a process of this host", or "an unknown peer" when the connection is gone.
 std::string describe_peer(int fd);
 
+// Whether both ends are on this host: they have the same address, or need none.
+bool peer_shares_host(int fd);
+
 // Whether the other end has a loopback address (not: any address of this host).
 bool peer_is_loopback(int fd);
 
