@@ -41,7 +41,7 @@ bool has_root(schedule::Op op) {
 }
 
 std::uint64_t digest_of(const Contract& contract) {
-  std::uint64_t hash = mix(static_cast<std::uint64_t>(contract.op), contract.point_to_point);
+  std::uint64_t hash = mix(mix(0, static_cast<std::uint64_t>(contract.op)), contract.point_to_point);
   hash = mix(hash, static_cast<std::uint64_t>(contract.dtype));
   hash = mix(hash, static_cast<std::uint64_t>(contract.reduce));
   hash = mix(hash, static_cast<std::uint64_t>(contract.algorithm) << 16 |

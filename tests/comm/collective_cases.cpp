@@ -204,7 +204,7 @@ void send_and_recv_around_the_ring(Communicator& world) {
 void lane_sums_do_not_depend_on_ownership(Communicator& world) {
   constexpr int kLanes = 8;
   constexpr std::size_t kCount = 1003;
-  const auto expected = reduced_values(kLanes, 10, DType::fp32, kCount, Values::rough, ReduceOp::sum);
+  auto expected = reduced_values(kLanes, 10, DType::fp32, kCount, Values::rough, ReduceOp::sum);
   std::vector<LaneOwnership> ownerships = {even_ownership(kLanes, world.size())};
   // All lanes on the last rank; all on the first; uneven.
   std::vector<double> weights(static_cast<std::size_t>(world.size()), 0.0);
@@ -227,9 +227,18 @@ void lane_sums_do_not_depend_on_ownership(Communicator& world) {
       partials.push_back(values_of(piece.first, 10, DType::fp32, kCount, Values::rough));
     }
     if (partials.empty()) partials.emplace_back(kCount * sizeof(float));
+    std::vector<std::vector<std::byte>> again = partials;
+
     std::vector<Bytes> views(partials.begin(), partials.end());
     world.all_reduce_lanes(views, pieces);
     EXPECT_SAME(partials[0], expected, DType::fp32, "{} lanes here", pieces[world.rank()].size());
+
+    views.assign(again.begin(), again.end());
+    world.reduce_scatter_lanes(views, pieces);
+    const Range chunk =
+        chunk_range(kCount, static_cast<std::size_t>(world.size()), static_cast<std::size_t>(world.rank()));
+    EXPECT_SAME(part(again[0], chunk, DType::fp32), part(expected, chunk, DType::fp32), DType::fp32,
+                "{} lanes here, scattered", pieces[world.rank()].size());
   }
 }
 

@@ -2,6 +2,8 @@
 //
 // Groups that come and go.
 #include <array>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/comm/group_numbers.h"
 
 #include "tests/support/ranks.h"
 #include "tests/support/worlds.h"
@@ -86,7 +89,6 @@ TEST_P(Groups, TooManyAreRefusedOnAllRanksAlike) {
     }
     expect_it_adds(world);
     expect_it_adds(groups.back());
-    // The ranks need not give up the same one; but it takes one that nobody uses any more.
     groups.erase(groups.begin() + 7);
     expect_it_adds(world.split(0, world.rank(), "in its place"));
   });
@@ -135,6 +137,44 @@ TEST_P(Groups, AFailedOneLeavesTheOthersAlone) {
       EXPECT_THAT(error.what(), HasSubstr("all_reduce #1 on late"));
     }
   });
+}
+
+std::vector<comm::GroupBid> bids(std::size_t ranks) {
+  return std::vector<comm::GroupBid>(ranks);
+}
+
+TEST(GroupNumbers, TheSmallestThatIsFreeForAllIsTaken) {
+  auto three = bids(3);
+  EXPECT_EQ(comm::agreed_number(three), 0u);
+  three[0].surplus[0] = comm::GroupBid::kTaken;
+  three[2].surplus[1] = comm::GroupBid::kTaken;
+  EXPECT_EQ(comm::agreed_number(three), 2u);
+  three[1].surplus.fill(comm::GroupBid::kTaken);
+  EXPECT_EQ(comm::agreed_number(three), std::nullopt);
+}
+
+TEST(GroupNumbers, NumbersWithMessagesUnderWayAreNot) {
+  auto two = bids(2);
+  two[0].surplus[0] = 5;
+  two[1].surplus[0] = -4;
+  EXPECT_EQ(comm::agreed_number(two), 1u);
+  two[1].surplus[0] = -5;
+  EXPECT_EQ(comm::agreed_number(two), 0u);
+}
+
+TEST(GroupNumbers, ThoseOfFailedGroupsStayTaken) {
+  using State = comm::GroupNumbers::State;
+  comm::GroupNumbers numbers;
+  numbers.take(0);
+  numbers.take(1);
+  EXPECT_EQ(numbers.state(1), State::taken);
+  numbers.give_back(0, 10, true);
+  numbers.give_back(1, 7, false);
+  EXPECT_EQ(numbers.state(0), State::failed);
+  EXPECT_EQ(numbers.state(1), State::ended);
+  EXPECT_EQ(numbers.next_sequence(), 10u);
+  EXPECT_THROW(numbers.take(0), InternalError);
+  EXPECT_NO_THROW(numbers.take(1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Groups, testing::Values("loopback", "shm", "tcp"),

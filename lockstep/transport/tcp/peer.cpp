@@ -48,7 +48,9 @@ bool Peer::has_output() const {
 }
 
 bool Peer::owes_failure() const {
-  return !stopped_writing_ &&
+  const bool is_reachable = !stopped_writing_ && std::any_of(links_.begin(), links_.end(),
+                                                             [](const Link& link) { return link.is_open(); });
+  return is_reachable &&
          (std::any_of(control_.begin(), control_.end(),
                       [](const ControlFrame& frame) { return frame.header.type == FrameType::failure; }) ||
           std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.owes_failure(); }));
