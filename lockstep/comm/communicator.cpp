@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -134,8 +135,9 @@ GroupBid bid_of(const Group& group, transport::Endpoint& endpoint) {
       bid.surplus[number] = GroupBid::kTaken;
       continue;
     }
+    const std::set<Rank> partners = group.place.numbers->members(number);
     for (Rank member : group.members) {
-      if (member == endpoint.rank()) continue;
+      if (member == endpoint.rank() || !partners.contains(member)) continue;
       for (transport::StreamId i = 0; i < kEndpointStreamsPerGroup; ++i) {
         const transport::Channel& channel = endpoint.channel(member, first_stream_of(number) + i);
         bid.surplus[number] += static_cast<std::int64_t>(channel.sends_done() - channel.receives_done());

@@ -48,7 +48,8 @@ Group::Group(transport::Endpoint& endpoint, std::vector<Rank> member_ranks, Grou
 Group::~Group() {
   std::uint64_t next_sequence = place.first_sequence;
   for (const Stream& stream : streams) next_sequence = std::max(next_sequence, stream.next_sequence);
-  place.numbers->give_back(place.number, next_sequence, failure.has_value());
+  place.numbers->give_back(
+      place.number, {.members = members, .next_sequence = next_sequence, .failed = failure.has_value()});
 }
 
 }  // namespace lockstep::comm

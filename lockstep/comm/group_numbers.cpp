@@ -25,6 +25,11 @@ GroupNumbers::State GroupNumbers::state(std::size_t number) const {
   return states_[number];
 }
 
+std::set<Rank> GroupNumbers::members(std::size_t number) const {
+  const std::lock_guard lock(mutex_);
+  return members_[number];
+}
+
 std::uint64_t GroupNumbers::next_sequence() const {
   const std::lock_guard lock(mutex_);
   return next_sequence_;
@@ -37,10 +42,11 @@ void GroupNumbers::take(std::size_t number) {
   states_[number] = State::taken;
 }
 
-void GroupNumbers::give_back(std::size_t number, std::uint64_t next_sequence, bool failed) {
+void GroupNumbers::give_back(std::size_t number, const End& end) {
   const std::lock_guard lock(mutex_);
-  states_[number] = failed ? State::failed : State::ended;
-  next_sequence_ = std::max(next_sequence_, next_sequence);
+  states_[number] = end.failed ? State::failed : State::ended;
+  members_[number].insert(end.members.begin(), end.members.end());
+  next_sequence_ = std::max(next_sequence_, end.next_sequence);
 }
 
 }  // namespace lockstep::comm

@@ -10,8 +10,10 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 
+#include "lockstep/base/rank.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/transport/endpoint.h"
 
@@ -47,17 +49,27 @@ class GroupNumbers {
  public:
   enum class State : std::uint8_t { fresh, taken, ended, failed };
 
+  // How a group ended.
+  struct End {
+    std::span<const Rank> members;    // ranks of the endpoint
+    std::uint64_t next_sequence = 0;  // one more than its last call
+    bool failed = false;
+  };
+
   State state(std::size_t number) const;
+  // Whom groups of this number have had as members.
+  std::set<Rank> members(std::size_t number) const;
   std::uint64_t next_sequence() const;
 
   void take(std::size_t number);
-  // `next_sequence`: one more than the last call of the group. Streams on which a group has failed are not
-  // used again, for messages and reports of failure may be left on them.
-  void give_back(std::size_t number, std::uint64_t next_sequence, bool failed);
+  // Streams on which a group has failed are not used again, for messages and reports of failure may be left
+  // on them.
+  void give_back(std::size_t number, const End& end);
 
  private:
   mutable std::mutex mutex_;
   std::array<State, kMostGroups> states_ = {};
+  std::array<std::set<Rank>, kMostGroups> members_;
   std::uint64_t next_sequence_ = 0;
 };
 

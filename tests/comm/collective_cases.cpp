@@ -79,6 +79,22 @@ void all_reduce_every_algorithm(Communicator& world) {
   }
 }
 
+void all_reduce_by_a_hierarchy_of_any_two(Communicator& world) {
+  const auto expected = reduced_values(world.size(), 11, DType::fp32, 1000, Values::small, ReduceOp::sum);
+  for (Algorithm inner : kAlgorithms) {
+    for (Algorithm outer : kAlgorithms) {
+      const Options options{.algorithm = Algorithm::hierarchical, .inner = inner, .outer = outer};
+      auto data = values_of(world.rank(), 11, DType::fp32, 1000, Values::small);
+      if (inner == Algorithm::hierarchical || outer == Algorithm::hierarchical) {
+        EXPECT_THROW(world.all_reduce(data, options), UsageError);
+        continue;
+      }
+      world.all_reduce(data, options);
+      EXPECT_SAME(data, expected, DType::fp32, "{} inside, {} between", name_of(inner), name_of(outer));
+    }
+  }
+}
+
 void all_reduce_large_registered_and_not(Communicator& world) {
   constexpr std::size_t kCount = 700'001;
   comm::Buffer registered = world.allocate(kCount * sizeof(float));
@@ -308,6 +324,7 @@ const std::vector<CollectiveCase>& collective_cases() {
   static const std::vector<CollectiveCase> cases = {
       {"AllReduceEveryDtypeAndOp", all_reduce_every_dtype_and_op},
       {"AllReduceEveryAlgorithm", all_reduce_every_algorithm},
+      {"AllReduceByAHierarchyOfAnyTwo", all_reduce_by_a_hierarchy_of_any_two},
       {"AllReduceLargeRegisteredAndNot", all_reduce_large_registered_and_not},
       {"ReduceScatterEveryAlgorithm", reduce_scatter_every_algorithm},
       {"ReduceEveryAlgorithmAndRoot", reduce_every_algorithm_and_root},

@@ -168,13 +168,17 @@ TEST(GroupNumbers, ThoseOfFailedGroupsStayTaken) {
   numbers.take(0);
   numbers.take(1);
   EXPECT_EQ(numbers.state(1), State::taken);
-  numbers.give_back(0, 10, true);
-  numbers.give_back(1, 7, false);
+  const std::vector<Rank> pair = {0, 2};
+  const std::vector<Rank> other = {0, 5};
+  numbers.give_back(0, {.members = pair, .next_sequence = 10, .failed = true});
+  numbers.give_back(1, {.members = pair, .next_sequence = 7});
   EXPECT_EQ(numbers.state(0), State::failed);
   EXPECT_EQ(numbers.state(1), State::ended);
   EXPECT_EQ(numbers.next_sequence(), 10u);
   EXPECT_THROW(numbers.take(0), InternalError);
   EXPECT_NO_THROW(numbers.take(1));
+  numbers.give_back(1, {.members = other, .next_sequence = 8});
+  EXPECT_THAT(numbers.members(1), testing::ElementsAre(0, 2, 5));
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Groups, testing::Values("loopback", "shm", "tcp"),

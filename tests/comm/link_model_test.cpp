@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/link_model.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/comm/connect.h"
 
 namespace lockstep::comm {
 namespace {
@@ -81,6 +83,14 @@ TEST(LinkModel, ComesFromAFile) {
   std::filesystem::remove(path);
   EXPECT_THROW(load_link_model(path), UsageError);
   EXPECT_THROW(load_link_model("/"), UsageError);
+}
+
+TEST(LinkModel, TheEnvironmentNamesTheFile) {
+  setenv("LOCKSTEP_LINK_MODEL", "/nowhere/links.toml", 1);
+  EXPECT_THROW(connect(rendezvous::Placement{}), UsageError);
+  setenv("LOCKSTEP_LINK_MODEL", "", 1);
+  EXPECT_EQ(connect(rendezvous::Placement{}).size(), 1);
+  unsetenv("LOCKSTEP_LINK_MODEL");
 }
 
 }  // namespace
