@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -123,35 +122,6 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   return operation;
 }
 
-// What this rank can say of the numbers that a part of the group could get.
-GroupBid bid_of(const Group& group, transport::Endpoint& endpoint) {
-  using State = GroupNumbers::State;
-  GroupBid bid;
-  bid.next_sequence = static_cast<std::int64_t>(group.place.numbers->next_sequence());
-  for (std::size_t number = 0; number < kMostGroups; ++number) {
-    const State state = group.place.numbers->state(number);
-    if (state == State::fresh) continue;
-    if (state != State::ended) {
-      bid.surplus[number] = GroupBid::kTaken;
-      continue;
-    }
-    const std::set<Rank> partners = group.place.numbers->members(number);
-    for (Rank member : group.members) {
-      if (member == endpoint.rank() || !partners.contains(member)) continue;
-      for (transport::StreamId i = 0; i < kEndpointStreamsPerGroup; ++i) {
-        const transport::Channel& channel = endpoint.channel(member, first_stream_of(number) + i);
-        bid.surplus[number] += static_cast<std::int64_t>(channel.sends_done() - channel.receives_done());
-      }
-    }
-  }
-  return bid;
-}
-
-Topology topology_of(const GroupSettings& settings, int world) {
-  return {.host_of =
-              settings.hosts.empty() ? std::vector<int>(static_cast<std::size_t>(world), 0) : settings.hosts};
-}
-
 }  // namespace
 
 // --- Buffer
@@ -197,11 +167,9 @@ Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupS
     : engine_(std::make_shared<Engine>(std::move(endpoint))) {
   std::vector<Rank> members(static_cast<std::size_t>(engine_->world()));
   std::iota(members.begin(), members.end(), 0);
-  Topology topology = topology_of(settings, engine_->world());
   GroupPlace first{.numbers = std::make_shared<GroupNumbers>()};
   engine_->exclusively([&](transport::Endpoint& shared) {
-    group_ = std::make_shared<Group>(shared, std::move(members), std::move(first), std::move(settings),
-                                     std::move(topology));
+    group_ = std::make_shared<Group>(shared, std::move(members), std::move(first), std::move(settings));
   });
 }
 
@@ -229,54 +197,6 @@ std::string_view Communicator::link_to(Rank peer) const {
 
 Buffer Communicator::allocate(std::size_t bytes) const {
   return {engine_, engine_->allocate(bytes)};
-}
-
-Communicator Communicator::split(int colour, int key, std::string group_name) const {
-  std::vector<GroupBid> bids(static_cast<std::size_t>(size()));
-  engine_->exclusively([&](transport::Endpoint& endpoint) {
-    bids[static_cast<std::size_t>(rank())] = bid_of(*group_, endpoint);
-  });
-  bids[static_cast<std::size_t>(rank())].colour = colour;
-  bids[static_cast<std::size_t>(rank())].key = key;
-  all_gather(std::as_writable_bytes(std::span(bids)),
-             {.dtype = DType::int64, .algorithm = Algorithm::direct});
-
-  const std::optional<std::size_t> number = agreed_number(bids);
-  if (!number) {
-    throw UsageError(
-        fmt::format("cannot make group '{}': {} groups of these ranks exist, and there can be no more at a "
-                    "time; let go of one first",
-                    group_name, kMostGroups));
-  }
-  GroupPlace place{.numbers = group_->place.numbers, .number = *number};
-  for (const GroupBid& bid : bids)
-    place.first_sequence = std::max(place.first_sequence, static_cast<std::uint64_t>(bid.next_sequence));
-
-  std::vector<Rank> chosen;  // ranks of this group, in the order of the new one
-  for (Rank r = 0; r < size(); ++r) {
-    const bool together = colour < 0 ? r == rank() : bids[static_cast<std::size_t>(r)].colour == colour;
-    if (together) chosen.push_back(r);
-  }
-  std::stable_sort(chosen.begin(), chosen.end(), [&](Rank a, Rank b) {
-    return bids[static_cast<std::size_t>(a)].key < bids[static_cast<std::size_t>(b)].key;
-  });
-
-  GroupSettings settings = group_->settings;
-  settings.name = std::move(group_name);
-  settings.hosts.clear();
-  std::vector<Rank> members;
-  for (Rank r : chosen) {
-    members.push_back(group_->members[static_cast<std::size_t>(r)]);
-    if (!group_->settings.hosts.empty())
-      settings.hosts.push_back(group_->settings.hosts[static_cast<std::size_t>(r)]);
-  }
-  Topology topology = topology_of(settings, static_cast<int>(members.size()));
-  std::shared_ptr<Group> group;
-  engine_->exclusively([&](transport::Endpoint& endpoint) {
-    group = std::make_shared<Group>(endpoint, std::move(members), std::move(place), std::move(settings),
-                                    std::move(topology));
-  });
-  return {engine_, std::move(group)};
 }
 
 std::shared_ptr<Operation> Communicator::prepare(Op op, Bytes data, const Options& options) const {

@@ -16,6 +16,10 @@ Rank rank_among(const std::vector<Rank>& members, Rank endpoint_rank) {
   return static_cast<Rank>(found - members.begin());
 }
 
+Topology topology_of(const GroupSettings& settings, std::size_t world) {
+  return {.host_of = settings.hosts.empty() ? std::vector<int>(world, 0) : settings.hosts};
+}
+
 std::vector<Port> open_ports(transport::Endpoint& endpoint, const std::vector<Rank>& members,
                              transport::StreamId stream) {
   std::vector<Port> ports(members.size());
@@ -30,13 +34,13 @@ std::vector<Port> open_ports(transport::Endpoint& endpoint, const std::vector<Ra
 }  // namespace
 
 Group::Group(transport::Endpoint& endpoint, std::vector<Rank> member_ranks, GroupPlace group_place,
-             GroupSettings group_settings, Topology topology)
+             GroupSettings group_settings)
     : members(std::move(member_ranks)),
       place(std::move(group_place)),
       first_stream(first_stream_of(place.number)),
       settings(std::move(group_settings)),
       rank(rank_among(members, endpoint.rank())),
-      planner(rank, std::move(topology), settings.links) {
+      planner(rank, topology_of(settings, members.size()), settings.links) {
   for (std::uint32_t i = 0; i < kStreamsPerGroup; ++i) {
     streams[i].next_sequence = place.first_sequence;
     streams[i].ports = open_ports(endpoint, members, collective_stream(i));

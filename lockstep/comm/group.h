@@ -35,8 +35,7 @@ class Group {
  public:
   // Collective in spirit: all members construct it with the same arguments. The number is taken until the
   // group ends.
-  Group(transport::Endpoint& endpoint, std::vector<Rank> members, GroupPlace place, GroupSettings settings,
-        Topology topology);
+  Group(transport::Endpoint& endpoint, std::vector<Rank> members, GroupPlace place, GroupSettings settings);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;

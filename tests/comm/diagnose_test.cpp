@@ -42,7 +42,7 @@ class Diagnose : public testing::Test {
     group_ = std::make_shared<Group>(
         *endpoint_, std::vector<Rank>{0, 1, 2},
         GroupPlace{.numbers = std::make_shared<GroupNumbers>(), .number = 4, .first_sequence = kFirst},
-        GroupSettings{.name = "dp"}, Topology{.host_of = {0, 0, 0}});
+        GroupSettings{.name = "dp"});
     const auto plan =
         group_->planner.plan({.op = Op::all_reduce, .count = data_.size(), .algorithm = Algorithm::direct});
     operation_.group = group_;
