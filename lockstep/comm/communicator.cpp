@@ -64,18 +64,13 @@ std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const
   operation->contract = plan->contract;
   operation->notice = plan->notice;
   operation->timeout = options.timeout.value_or(group->settings.timeout);
-  Binding& binding = operation->binding;
-  binding.program = plan->program;
-  binding.ports = group->streams[options.stream].ports;
-  binding.envelope.contract = plan->digest;
-  binding.arithmetic = {.dtype = request.dtype, .op = request.reduce, .divide_by = plan->divide_by};
-  operation->buffers.assign(buffers.begin(), buffers.end());
-  const schedule::Program& program = *plan->program;
-  LOCKSTEP_CHECK(buffers.size() == program.scratch_from,
+  operation->script = plan->script;
+  operation->ports = group->streams[options.stream].ports;
+  operation->digest = plan->digest;
+  operation->arithmetic = {.dtype = request.dtype, .op = request.reduce, .divide_by = plan->divide_by};
+  LOCKSTEP_CHECK(buffers.size() == plan->script->program().scratch_from,
                  "the caller's buffers are those the program expects");
-  for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
-    operation->scratch_bytes.push_back(program.buffer_elements[i] * size_of(request.dtype));
-  }
+  operation->buffers.assign(buffers.begin(), buffers.end());
   return operation;
 }
 
@@ -115,11 +110,10 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   operation->contract.dtype = options.dtype;
   operation->contract.count = elements;
   operation->timeout = options.timeout.value_or(group->settings.timeout);
-  Binding& binding = operation->binding;
-  binding.program = std::make_shared<const schedule::Program>(message_program(*group, peer, elements, sends));
-  binding.ports = group->point_to_point_ports[options.stream];
-  binding.envelope.contract = digest_of(operation->contract);
-  binding.arithmetic.dtype = options.dtype;
+  operation->script = std::make_shared<const Script>(message_program(*group, peer, elements, sends));
+  operation->ports = group->point_to_point_ports[options.stream];
+  operation->digest = digest_of(operation->contract);
+  operation->arithmetic.dtype = options.dtype;
   operation->buffers = {data.data()};
   return operation;
 }
@@ -239,59 +233,62 @@ Communicator Communicator::split(int colour, int key, std::string group_name) co
   return {engine_, std::move(group)};
 }
 
-Work Communicator::start(Op op, Bytes data, const Options& options, bool in_background) const {
+std::shared_ptr<Operation> Communicator::prepare(Op op, Bytes data, const Options& options) const {
   const PlanRequest request =
       request_for(*group_, op, elements_in(data, options.dtype, name_of(op)), options);
   const std::array<std::byte*, 1> buffer = {data.data()};
-  return start(collective(group_, request, options, std::span(buffer).first(op == Op::barrier ? 0 : 1)),
-               in_background);
+  return collective(group_, request, options, std::span(buffer).first(op == Op::barrier ? 0 : 1));
 }
 
-Work Communicator::start(std::shared_ptr<Operation> operation, bool in_background) const {
-  engine_->start(operation, in_background);
+void Communicator::run(const std::shared_ptr<Operation>& operation) const {
+  engine_->run(operation);
+}
+
+Work Communicator::start(std::shared_ptr<Operation> operation) const {
+  engine_->start(operation);
   return {engine_, std::move(operation)};
 }
 
 void Communicator::all_reduce(Bytes data, const Options& options) const {
-  start(Op::all_reduce, data, options, false).wait();
+  run(prepare(Op::all_reduce, data, options));
 }
 void Communicator::reduce_scatter(Bytes data, const Options& options) const {
-  start(Op::reduce_scatter, data, options, false).wait();
+  run(prepare(Op::reduce_scatter, data, options));
 }
 void Communicator::all_gather(Bytes data, const Options& options) const {
-  start(Op::all_gather, data, options, false).wait();
+  run(prepare(Op::all_gather, data, options));
 }
 void Communicator::broadcast(Bytes data, const Options& options) const {
-  start(Op::broadcast, data, options, false).wait();
+  run(prepare(Op::broadcast, data, options));
 }
 void Communicator::reduce(Bytes data, const Options& options) const {
-  start(Op::reduce, data, options, false).wait();
+  run(prepare(Op::reduce, data, options));
 }
 void Communicator::barrier(const Options& options) const {
-  start(Op::barrier, {}, options, false).wait();
+  run(prepare(Op::barrier, {}, options));
 }
 
 Work Communicator::all_reduce_async(Bytes data, const Options& options) const {
-  return start(Op::all_reduce, data, options, true);
+  return start(prepare(Op::all_reduce, data, options));
 }
 Work Communicator::reduce_scatter_async(Bytes data, const Options& options) const {
-  return start(Op::reduce_scatter, data, options, true);
+  return start(prepare(Op::reduce_scatter, data, options));
 }
 Work Communicator::all_gather_async(Bytes data, const Options& options) const {
-  return start(Op::all_gather, data, options, true);
+  return start(prepare(Op::all_gather, data, options));
 }
 Work Communicator::broadcast_async(Bytes data, const Options& options) const {
-  return start(Op::broadcast, data, options, true);
+  return start(prepare(Op::broadcast, data, options));
 }
 Work Communicator::reduce_async(Bytes data, const Options& options) const {
-  return start(Op::reduce, data, options, true);
+  return start(prepare(Op::reduce, data, options));
 }
 Work Communicator::barrier_async(const Options& options) const {
-  return start(Op::barrier, {}, options, true);
+  return start(prepare(Op::barrier, {}, options));
 }
 
-Work Communicator::start_all_to_all(Bytes input, Bytes output, const Options& options,
-                                    bool in_background) const {
+std::shared_ptr<Operation> Communicator::prepare_all_to_all(Bytes input, Bytes output,
+                                                            const Options& options) const {
   const std::size_t total = elements_in(input, options.dtype, "all_to_all");
   if (input.size() != output.size() || total % static_cast<std::size_t>(size()) != 0) {
     throw UsageError(fmt::format(
@@ -304,31 +301,32 @@ Work Communicator::start_all_to_all(Bytes input, Bytes output, const Options& op
   const PlanRequest request =
       request_for(*group_, Op::all_to_all, total / static_cast<std::size_t>(size()), options);
   const std::array<std::byte*, 2> buffers = {input.data(), output.data()};
-  return start(collective(group_, request, options, buffers), in_background);
+  return collective(group_, request, options, buffers);
 }
 
 void Communicator::all_to_all(Bytes input, Bytes output, const Options& options) const {
-  start_all_to_all(input, output, options, false).wait();
+  run(prepare_all_to_all(input, output, options));
 }
 Work Communicator::all_to_all_async(Bytes input, Bytes output, const Options& options) const {
-  return start_all_to_all(input, output, options, true);
+  return start(prepare_all_to_all(input, output, options));
 }
 
 void Communicator::send(Rank to, Bytes data, const Options& options) const {
-  start(message(group_, to, data, options, true), false).wait();
+  run(message(group_, to, data, options, true));
 }
 void Communicator::recv(Rank from, Bytes data, const Options& options) const {
-  start(message(group_, from, data, options, false), false).wait();
+  run(message(group_, from, data, options, false));
 }
 Work Communicator::send_async(Rank to, Bytes data, const Options& options) const {
-  return start(message(group_, to, data, options, true), true);
+  return start(message(group_, to, data, options, true));
 }
 Work Communicator::recv_async(Rank from, Bytes data, const Options& options) const {
-  return start(message(group_, from, data, options, false), true);
+  return start(message(group_, from, data, options, false));
 }
 
-Work Communicator::start_lanes(Op op, std::span<const Bytes> partials, const LanePieces& pieces,
-                               const Options& options, bool in_background) const {
+std::shared_ptr<Operation> Communicator::prepare_lanes(Op op, std::span<const Bytes> partials,
+                                                       const LanePieces& pieces,
+                                                       const Options& options) const {
   if (pieces.size() != static_cast<std::size_t>(size())) {
     throw UsageError(fmt::format("{}: lane pieces are given for {} ranks, but {} has {}", name_of(op),
                                  pieces.size(), name(), size()));
@@ -350,24 +348,24 @@ Work Communicator::start_lanes(Op op, std::span<const Bytes> partials, const Lan
   PlanRequest request = request_for(*group_, op, count, options);
   request.algorithm = Algorithm::direct;
   request.pieces = pieces;
-  return start(collective(group_, request, options, buffers), in_background);
+  return collective(group_, request, options, buffers);
 }
 
 void Communicator::all_reduce_lanes(std::span<const Bytes> partials, const LanePieces& pieces,
                                     const Options& options) const {
-  start_lanes(Op::all_reduce, partials, pieces, options, false).wait();
+  run(prepare_lanes(Op::all_reduce, partials, pieces, options));
 }
 Work Communicator::all_reduce_lanes_async(std::span<const Bytes> partials, const LanePieces& pieces,
                                           const Options& options) const {
-  return start_lanes(Op::all_reduce, partials, pieces, options, true);
+  return start(prepare_lanes(Op::all_reduce, partials, pieces, options));
 }
 void Communicator::reduce_scatter_lanes(std::span<const Bytes> partials, const LanePieces& pieces,
                                         const Options& options) const {
-  start_lanes(Op::reduce_scatter, partials, pieces, options, false).wait();
+  run(prepare_lanes(Op::reduce_scatter, partials, pieces, options));
 }
 Work Communicator::reduce_scatter_lanes_async(std::span<const Bytes> partials, const LanePieces& pieces,
                                               const Options& options) const {
-  return start_lanes(Op::reduce_scatter, partials, pieces, options, true);
+  return start(prepare_lanes(Op::reduce_scatter, partials, pieces, options));
 }
 
 }  // namespace lockstep::comm

@@ -170,11 +170,12 @@ class Communicator {
  private:
   Communicator(std::shared_ptr<Engine> engine, std::shared_ptr<Group> group);
 
-  Work start(schedule::Op op, Bytes data, const Options& options, bool in_background) const;
-  Work start(std::shared_ptr<Operation> operation, bool in_background) const;
-  Work start_all_to_all(Bytes input, Bytes output, const Options& options, bool in_background) const;
-  Work start_lanes(schedule::Op op, std::span<const Bytes> partials, const LanePieces& pieces,
-                   const Options& options, bool in_background) const;
+  std::shared_ptr<Operation> prepare(schedule::Op op, Bytes data, const Options& options) const;
+  std::shared_ptr<Operation> prepare_all_to_all(Bytes input, Bytes output, const Options& options) const;
+  std::shared_ptr<Operation> prepare_lanes(schedule::Op op, std::span<const Bytes> partials,
+                                           const LanePieces& pieces, const Options& options) const;
+  void run(const std::shared_ptr<Operation>& operation) const;
+  Work start(std::shared_ptr<Operation> operation) const;
 
   std::shared_ptr<Engine> engine_;  // shared by all groups of the process
   std::shared_ptr<Group> group_;    // shared by all copies and by operations under way

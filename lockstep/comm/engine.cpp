@@ -50,19 +50,36 @@ std::exception_ptr broken(const std::string& why) {
 
 }  // namespace
 
-// The right to drive, from the moment `driven_` was set until the end of the scope, whatever happens.
+// The right to drive until the end of the scope, whatever happens, if nobody else has it.
 class Engine::Turn {
  public:
-  explicit Turn(Engine& engine) : engine_(engine) {}
+  explicit Turn(Engine& engine) : engine_(engine), taken_(!engine.driven_.exchange(true)) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
-    {
-      const std::lock_guard lock(engine_.mutex_);
-      engine_.driven_ = false;
-    }
+    if (!taken_) return;
+    // Sequentially consistent, as are the sleepers' count and their look at `driven_`: one of the two sees
+    // the other.
+    engine_.driven_.store(false);
+    if (engine_.sleepers_.load() == 0 && engine_.in_background_.load() == 0) return;
+    { const std::lock_guard lock(engine_.mutex_); }
     engine_.changed_.notify_all();
   }
+
+  explicit operator bool() const { return taken_; }
+
+ private:
+  Engine& engine_;
+  bool taken_;
+};
+
+// Counts a thread that sleeps on `changed_`, from before its first look at what it waits for.
+class Engine::Sleeper {
+ public:
+  explicit Sleeper(Engine& engine) : engine_(engine) { ++engine_.sleepers_; }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+  ~Sleeper() { --engine_.sleepers_; }
 
  private:
   Engine& engine_;
@@ -87,19 +104,15 @@ Engine::~Engine() {
 }
 
 void Engine::exclusively(const std::function<void(transport::Endpoint&)>& task) {
+  if (const Turn turn(*this); turn) return task(*endpoint_);
   std::unique_lock lock(mutex_);
-  if (!driven_) {
-    driven_ = true;
-    lock.unlock();
-    const Turn turn(*this);
-    return task(*endpoint_);
-  }
+  const Sleeper sleeper(*this);
   Task entry{.run = &task, .done = false, .error = nullptr};
   tasks_.push_back(&entry);
   has_tasks_ = true;
   endpoint_->wake();
   // The driver may leave without having seen the task; then it is ours to take over.
-  changed_.wait(lock, [&] { return entry.done || !driven_; });
+  changed_.wait(lock, [&] { return entry.done || !driven_.load(); });
   if (!entry.done) {
     std::erase(tasks_, &entry);
     lock.unlock();
@@ -143,30 +156,39 @@ void Engine::run_tasks() {
   changed_.notify_all();
 }
 
-void Engine::start(const std::shared_ptr<Operation>& operation, bool in_background) {
-  if (in_background) {
+void Engine::run(const std::shared_ptr<Operation>& operation) {
+  bool enqueued = false;
+  if (const Turn turn(*this); turn) {
+    enqueue(operation);
+    enqueued = true;
+    drive([&] { return operation->ended.load(std::memory_order_relaxed); });
+  }
+  if (!enqueued) exclusively([&](transport::Endpoint&) { enqueue(operation); });
+  wait(operation);
+}
+
+void Engine::start(const std::shared_ptr<Operation>& operation) {
+  {
     const std::lock_guard lock(mutex_);
     if (!background_) background_.emplace([this](const std::stop_token& stop) { background_loop(stop); });
   }
-  operation->in_background = in_background;
-  if (in_background) ++in_background_;
+  operation->in_background = true;
+  ++in_background_;
   exclusively([&](transport::Endpoint&) { enqueue(operation); });
 }
 
 void Engine::wait(const std::shared_ptr<Operation>& operation) {
   while (!operation->ended.load(std::memory_order_acquire)) {
-    std::unique_lock lock(mutex_);
-    if (driven_) {
-      ++waiters_;
-      endpoint_->wake();
-      changed_.wait(lock, [&] { return operation->ended.load() || !driven_; });
-      --waiters_;
-      continue;
+    if (const Turn turn(*this); turn) {
+      drive([&] { return operation->ended.load(std::memory_order_relaxed); });
+      break;
     }
-    driven_ = true;
-    lock.unlock();
-    const Turn turn(*this);
-    drive([&] { return operation->ended.load(std::memory_order_relaxed); });
+    std::unique_lock lock(mutex_);
+    const Sleeper sleeper(*this);
+    ++waiters_;
+    endpoint_->wake();
+    changed_.wait(lock, [&] { return operation->ended.load() || !driven_.load(); });
+    --waiters_;
   }
   if (operation->error) std::rethrow_exception(operation->error);
 }
@@ -256,7 +278,6 @@ void Engine::begin(const std::shared_ptr<Operation>& operation) {
   if (!operation->point_to_point) {
     endpoint_->publish(group.collective_stream(operation->stream), operation->sequence, operation->notice);
   }
-  operation->deadline = Deadline::after(operation->timeout);
   try {
     bind(*operation);
   } catch (const std::exception&) {
@@ -267,20 +288,31 @@ void Engine::begin(const std::shared_ptr<Operation>& operation) {
 }
 
 void Engine::bind(Operation& operation) {
-  for (std::size_t bytes : operation.scratch_bytes) {
-    operation.scratch.push_back(scratch_.take(bytes));
-    operation.buffers.push_back(operation.scratch.back().data());
+  if (idle_executions_.empty()) idle_executions_.push_back(std::make_unique<Execution>());
+  operation.execution = std::move(idle_executions_.back());
+  idle_executions_.pop_back();
+  Binding& binding = operation.execution->binding;
+  binding.script = operation.script;
+  binding.ports = operation.ports;
+  binding.envelope = {.contract = operation.digest, .sequence = operation.sequence};
+  binding.arithmetic = operation.arithmetic;
+  binding.buffers.assign(operation.buffers.begin(), operation.buffers.end());
+  binding.scratch.clear();
+  operation.execution->start();
+  const schedule::Program& program = operation.script->program();
+  for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
+    binding.scratch.push_back(
+        scratch_.take(program.buffer_elements[i] * size_of(operation.arithmetic.dtype)));
+    binding.buffers.push_back(binding.scratch.back().data());
   }
-  operation.binding.envelope.sequence = operation.sequence;
-  operation.binding.buffers = operation.buffers;
-  operation.execution.emplace(operation.binding, operation.memory);
 }
 
 void Engine::end(Operation& operation, std::exception_ptr error) {
   // Memory of a failed operation is not used again: a peer may still be writing to it.
   if (!error) {
-    for (Bytes memory : operation.scratch) scratch_.give_back(memory);
+    for (Bytes memory : operation.execution->binding.scratch) scratch_.give_back(memory);
   }
+  if (operation.execution) idle_executions_.push_back(std::move(operation.execution));
   operation.error = std::move(error);
   // Sequentially consistent, as are the waiters' count and their look at it: one of the two sees the other.
   operation.ended.store(true);
@@ -355,9 +387,10 @@ bool Engine::look_at(const std::shared_ptr<Operation>& operation) {
 }
 
 void Engine::quarantine(const Operation& operation) {
-  const std::vector<std::size_t>& elements = operation.binding.program->buffer_elements;
-  for (std::size_t i = 0; i < operation.buffers.size(); ++i) {
-    quarantined_.emplace_back(operation.buffers[i], elements[i] * size_of(operation.contract.dtype));
+  const std::vector<std::size_t>& elements = operation.script->program().buffer_elements;
+  const std::vector<std::byte*>& buffers = operation.execution->binding.buffers;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    quarantined_.emplace_back(buffers[i], elements[i] * size_of(operation.contract.dtype));
   }
 }
 
@@ -391,12 +424,14 @@ void Engine::background_loop(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     {
       std::unique_lock lock(mutex_);
-      // The time limit only bounds how long a stop request can be missed.
-      changed_.wait_for(lock, 100ms, [&] { return stop.stop_requested() || (!driven_ && !nothing_to_do()); });
-      if (driven_ || nothing_to_do()) continue;
-      driven_ = true;
+      // Not a Sleeper: it need not be woken while nothing is to be done here. The time limit only bounds how
+      // long a stop request can be missed.
+      changed_.wait_for(lock, 100ms,
+                        [&] { return stop.stop_requested() || (!driven_.load() && !nothing_to_do()); });
     }
+    if (nothing_to_do()) continue;
     const Turn turn(*this);
+    if (!turn) continue;
     try {
       drive(nothing_to_do);
     } catch (const std::exception&) {

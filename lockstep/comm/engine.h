@@ -41,9 +41,11 @@ class Engine {
   Bytes allocate(std::size_t bytes);
   void release(Bytes memory);
 
-  // Puts the operation on its stream. In the background somebody makes it progress even if nobody waits for
-  // it.
-  void start(const std::shared_ptr<Operation>& operation, bool in_background);
+  // Puts the operation on its stream and waits until it has ended; raises its error.
+  void run(const std::shared_ptr<Operation>& operation);
+
+  // Puts the operation on its stream; somebody makes it progress even if nobody waits for it.
+  void start(const std::shared_ptr<Operation>& operation);
 
   // Drives, or lets another thread drive, until the operation has ended; raises its error.
   void wait(const std::shared_ptr<Operation>& operation);
@@ -79,6 +81,7 @@ class Engine {
   void show_notice(const Operation& operation);
 
   class Turn;
+  class Sleeper;
   void quarantine(const Operation& operation);
   void background_loop(const std::stop_token& stop);
 
@@ -87,16 +90,19 @@ class Engine {
   Idle idle_;
   std::vector<std::shared_ptr<Operation>> active_;  // begun and not ended
   std::vector<std::shared_ptr<Operation>> ready_;   // first of their streams, not yet begun
-  std::vector<Bytes> quarantined_;                  // what failed operations had granted to peers
+  std::vector<std::unique_ptr<Execution>> idle_executions_;
+  std::vector<Bytes> quarantined_;  // what failed operations had granted to peers
   std::uint32_t turns_ = 0;
   Clock::time_point last_look_{};
 
+  // Whoever turns this to true drives. The mutex is for those who find that somebody else does.
+  std::atomic<bool> driven_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool driven_ = false;       // somebody drives
   std::vector<Task*> tasks_;  // for whoever drives
   std::atomic<bool> has_tasks_{false};
-  std::atomic<int> waiters_{0};                // threads that would drive for themselves
+  std::atomic<int> sleepers_{0};               // threads that `changed_` must wake
+  std::atomic<int> waiters_{0};                // those of them that would drive for themselves
   std::atomic<std::size_t> in_background_{0};  // operations started so that have not ended
   std::atomic<transport::StreamId> next_stream_{0};
   std::optional<std::jthread> background_;  // last: joined before what it uses goes

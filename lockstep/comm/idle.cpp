@@ -12,32 +12,30 @@
 namespace lockstep::comm {
 
 void Idle::moved() {
-  if (waiting_) {
+  if (turns_ > 0) {
+    const bool in_vain = turns_ > spin_turns_;
     spin_turns_ =
-        slept_ ? std::max(kMinSpinTurns, spin_turns_ / 2) : std::min(kMaxSpinTurns, spin_turns_ * 2);
+        in_vain ? std::max(kMinSpinTurns, spin_turns_ / 2) : std::min(kMaxSpinTurns, spin_turns_ * 2);
   }
-  waiting_ = false;
-  slept_ = false;
   turns_ = 0;
 }
 
 bool Idle::pause(std::chrono::milliseconds at_most) {
-  waiting_ = true;
-  const std::uint32_t limit = crowded_ ? kCrowdedTurns : spin_turns_;
-  if (++turns_ >= limit) {
-    sleep(at_most);
-    return true;
-  }
-  if (crowded_) {
-    sched_yield();
-  } else {
+  const std::uint32_t spin = crowded_ ? 0 : spin_turns_;
+  const std::uint32_t yield = crowded_ ? kCrowdedYieldTurns : kYieldTurns;
+  if (turns_++ < spin) {
     cpu_pause();
+    return false;
   }
-  return false;
+  if (turns_ <= spin + yield) {
+    sched_yield();
+    return false;
+  }
+  sleep(at_most);
+  return true;
 }
 
 void Idle::sleep(std::chrono::milliseconds at_most) {
-  slept_ = true;
   if (endpoint_.prepare_wait()) {
     pollfd descriptor{.fd = endpoint_.wait_fd(), .events = POLLIN, .revents = 0};
     poll(&descriptor, 1, static_cast<int>(at_most.count()));

@@ -9,12 +9,15 @@
 namespace lockstep::comm {
 
 // How a thread that has nothing to do waits for its peers: it spins for a while, because an answer usually
-// comes within microseconds, then it sleeps, because the core may be what the peer is waiting for. The
-// spinning time follows experience: it grows while answers come during the spin and shrinks while they do
-// not.
+// comes within microseconds; then it offers its core at every turn, because the peer may be queued on it;
+// then it sleeps. The spinning time follows experience: it grows while answers come during the spin and
+// shrinks while they do not.
+//
+// Two ranks that sleep and wake each other on one core look like one busy thread to the scheduler, which then
+// leaves the other core idle. While they yield, both are runnable, and it moves one of them.
 class Idle {
  public:
-  // `crowded`: more ranks than cores share this host; then spinning gives the core away at every turn.
+  // `crowded`: more ranks than cores share this host; then nothing is spun away.
   Idle(transport::Endpoint& endpoint, bool crowded) : endpoint_(endpoint), crowded_(crowded) {}
 
   // Something moved: the next pause starts a new wait.
@@ -28,14 +31,13 @@ class Idle {
 
   transport::Endpoint& endpoint_;  // outlives this
   bool crowded_;
-  bool waiting_ = false;
-  bool slept_ = false;
-  std::uint32_t turns_ = 0;
+  std::uint32_t turns_ = 0;  // of this wait
   std::uint32_t spin_turns_ = kMaxSpinTurns;
 
-  static constexpr std::uint32_t kMinSpinTurns = 256;
+  static constexpr std::uint32_t kMinSpinTurns = 16;
   static constexpr std::uint32_t kMaxSpinTurns = 1024;
-  static constexpr std::uint32_t kCrowdedTurns = 16;
+  static constexpr std::uint32_t kYieldTurns = 1024;
+  static constexpr std::uint32_t kCrowdedYieldTurns = 16;
 };
 
 }  // namespace lockstep::comm

@@ -71,7 +71,7 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
         name_of(spec.algorithm)));
   }
   auto plan = std::make_shared<Plan>();
-  plan->program = std::make_shared<const schedule::Program>(schedule::generate(spec, rank_));
+  plan->script = std::make_shared<const Script>(schedule::generate(spec, rank_));
   if (spec.world <= kLargestProvedWorld) prove(spec);
   plan->contract = {.op = spec.op,
                     .point_to_point = false,

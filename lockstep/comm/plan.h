@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "lockstep/comm/contract.h"
+#include "lockstep/comm/script.h"
 #include "lockstep/comm/select.h"
 #include "lockstep/schedule/collective/collective.h"
-#include "lockstep/schedule/collective/program.h"
 #include "lockstep/transport/endpoint.h"
 
 namespace lockstep::comm {
@@ -22,7 +22,7 @@ struct Plan {
   Contract contract;
   std::uint64_t digest = 0;
   transport::NoticeHead notice{};
-  std::shared_ptr<const schedule::Program> program;  // shared with executions
+  std::shared_ptr<const Script> script;  // shared with executions
   std::size_t divide_by = 1;
 };
 

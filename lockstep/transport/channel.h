@@ -44,9 +44,10 @@ class Channel {
   // How many messages offered so far (by send or put) no longer need their payload.
   virtual std::uint64_t sends_done() const = 0;
 
-  // Where the receiver of the next message lets us write it directly; empty when it has not posted
-  // that receive yet or cannot expose the memory. Only valid when every earlier message has been offered.
-  virtual Bytes landing(const Envelope& envelope) = 0;
+  // Where the receiver of the next message, which has `bytes` bytes, lets us write it directly; empty when it
+  // has not posted that receive yet or cannot expose the memory. Only valid when every earlier message has
+  // been offered.
+  virtual Bytes landing(const Envelope& envelope, std::size_t bytes) = 0;
 
   // Offers the next message, whose bytes the caller has already written into landing(). Done at once.
   virtual void put(const Envelope& envelope) = 0;

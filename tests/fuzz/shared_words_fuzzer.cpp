@@ -77,7 +77,7 @@ class Host {
       case 7:
         return outgoing_.send({}, memory(input));
       default:
-        return guarded([&] { land(); });
+        return guarded([&] { land(kSizes[input.number<std::uint8_t>() % kSizes.size()]); });
     }
   }
 
@@ -132,8 +132,8 @@ class Host {
     if (!seen.empty()) incoming_.consume(std::min(most, seen.size()));
   }
 
-  void land() {
-    const Bytes landing = outgoing_.landing({});
+  void land(std::size_t bytes) {
+    const Bytes landing = outgoing_.landing({}, bytes);
     std::fill(landing.begin(), landing.end(), std::byte{1});
     if (!landing.empty()) outgoing_.put({});
   }

@@ -91,14 +91,15 @@ TEST_P(Conformance, LandingComparesEnvelopes) {
       return;
     }
     if (!lands) {
-      EXPECT_TRUE(channel.landing(kMine).empty());
+      EXPECT_TRUE(channel.landing(kMine, 50'000).empty());
       me.endpoint.fail(0, "nothing to compare");
       return;
     }
-    const auto found = find_mismatch(me, channel, [&] { return !channel.landing(kMine).empty(); });
+    const auto found = find_mismatch(me, channel, [&] { return !channel.landing(kMine, 50'000).empty(); });
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(found->mine, kMine);
     EXPECT_EQ(found->theirs, kTheirs);
+    EXPECT_EQ(found->my_bytes, 50'000u);
     EXPECT_EQ(found->their_bytes, 100'000u);
     me.endpoint.fail(0, "mismatch");
   });

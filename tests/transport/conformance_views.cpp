@@ -110,7 +110,7 @@ TEST_P(Conformance, TakesPutsAndSendsInTurn) {
       Bytes landing;
       // Where memory can be written in place, wait for the peer to offer it, every other time.
       if (lands && message % 2 == 0)
-        me.drive(channel, [&] { return !(landing = channel.landing(kEnvelope)).empty(); });
+        me.drive(channel, [&] { return !(landing = channel.landing(kEnvelope, kBytes)).empty(); });
       if (landing.empty()) {
         channel.send(kEnvelope, expected);
       } else {
@@ -134,7 +134,7 @@ TEST_P(Conformance, OrdinaryMemoryThatCannotBeReachedIsNeverOffered) {
     std::vector<std::byte> theirs(100'000);
     const std::vector<std::byte> mine = distinct_bytes(me.rank(), 1 - me.rank(), 0, 100'000);
     channel.receive(kEnvelope, theirs);
-    const Bytes landing = channel.landing(kEnvelope);
+    const Bytes landing = channel.landing(kEnvelope, mine.size());
     if (landing.empty()) {
       channel.send(kEnvelope, mine);
     } else {

@@ -105,12 +105,12 @@ TEST_F(MemoryChannelTest, NewsIsWhatHappenedSinceTheLastPump) {
 
 TEST_F(MemoryChannelTest, AGrantIsNewsForOneWhoAskedForIt) {
   left_.pump();
-  EXPECT_TRUE(left_.landing(kEnvelope).empty());
+  EXPECT_TRUE(left_.landing(kEnvelope, 100'000).empty());
   EXPECT_FALSE(left_.has_news());
   right_.receive(kEnvelope, Bytes(shared_).first(100'000));
   EXPECT_TRUE(left_.has_news());
   EXPECT_TRUE(left_.pump());
-  EXPECT_EQ(left_.landing(kEnvelope).data(), shared_.data());
+  EXPECT_EQ(left_.landing(kEnvelope, 100'000).data(), shared_.data());
 }
 
 // Corrupts one word of a message that has just been sent, then expects DataError and no byte moved.
@@ -154,10 +154,21 @@ TEST_F(MemoryChannelTest, CountersThatRunAheadAreRefused) {
   EXPECT_THROW(left_.pump(), DataError);
 }
 
+TEST_F(MemoryChannelTest, AGrantOfAnotherSizeIsRefused) {
+  right_.receive(kEnvelope, Bytes(shared_).first(100'000));
+  try {
+    left_.landing(kEnvelope, 200'000);
+    FAIL() << "must throw";
+  } catch (const EnvelopeMismatch& mismatch) {
+    EXPECT_EQ(mismatch.my_bytes, 200'000u);
+    EXPECT_EQ(mismatch.their_bytes, 100'000u);
+  }
+}
+
 TEST_F(MemoryChannelTest, AGrantOutsideTheSegmentIsRefused) {
   right_.receive(kEnvelope, Bytes(shared_).first(100'000));
   words(1).incoming.grants[0].offset = shared_.size() - 1;
-  EXPECT_THROW(left_.landing(kEnvelope), DataError);
+  EXPECT_THROW(left_.landing(kEnvelope, 100'000), DataError);
 }
 
 TEST(Staging, PiecesNeverWrapAndNeverOverlap) {

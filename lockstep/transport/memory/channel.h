@@ -16,7 +16,9 @@ class MemoryChannel final : public Channel {
 
   void send(const Envelope& envelope, ConstBytes payload) override { outgoing_.send(envelope, payload); }
   std::uint64_t sends_done() const override { return outgoing_.done(); }
-  Bytes landing(const Envelope& envelope) override { return outgoing_.landing(envelope); }
+  Bytes landing(const Envelope& envelope, std::size_t bytes) override {
+    return outgoing_.landing(envelope, bytes);
+  }
   void put(const Envelope& envelope) override { outgoing_.put(envelope); }
 
   void receive(const Envelope& envelope, Bytes into) override { incoming_.receive(envelope, into); }

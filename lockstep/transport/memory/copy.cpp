@@ -2,10 +2,8 @@
 #include "lockstep/transport/memory/copy.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -16,13 +14,8 @@
 namespace lockstep::transport {
 namespace {
 
-constexpr std::size_t kAlwaysCached = 512;
-constexpr std::size_t kAlwaysStreamed = 12 * 1024;
-constexpr std::uint32_t kTimedEvery = 32;
-
-// Between what was measured for near and for far cores, with room for the cost of timing.
-constexpr std::chrono::nanoseconds kFarBase{100};
-constexpr std::chrono::nanoseconds kFarPerLine{12};
+// A few lines are cheaper to take back than to send to memory.
+constexpr std::size_t kMostCachedBytes = 512;
 
 }  // namespace
 
@@ -49,26 +42,9 @@ void copy_streaming(std::byte* into, ConstBytes bytes) {
 }
 #endif
 
-void PeerCopy::run(std::byte* into, ConstBytes bytes) {
-  const std::size_t size = bytes.size();
-  if (size <= kAlwaysCached) {
-    std::memcpy(into, bytes.data(), size);
-    return;
-  }
-  if (size >= kAlwaysStreamed) return copy_streaming(into, bytes);
-  if (until_timed_-- == 0) {
-    until_timed_ = kTimedEvery;
-    timed_lines_ = size / kCacheLine;
-    started_ = Clock::now();
-  } else if (far_) {
-    return copy_streaming(into, bytes);
-  }
-  std::memcpy(into, bytes.data(), size);
-}
-
-void PeerCopy::judge() {
-  const auto lines = static_cast<std::int64_t>(std::exchange(timed_lines_, 0));
-  far_ = Clock::now() - started_ > kFarBase + lines * kFarPerLine;
+void copy_for_peer(std::byte* into, ConstBytes bytes) {
+  if (bytes.size() > kMostCachedBytes) return copy_streaming(into, bytes);
+  std::memcpy(into, bytes.data(), bytes.size());
 }
 
 }  // namespace lockstep::transport

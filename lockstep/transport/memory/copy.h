@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Two ways to copy, because two cores may be near or far apart. Through the caches each line that the other
-// core has read must first be taken back from it: quick between cores that share a cache, slow between others
-// (measured on an EPYC: 5 and 30 ns per line). Streaming stores go past the caches: slower for short messages
-// between near cores, several times faster between far ones, and faster for long messages everywhere.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "lockstep/base/bytes.h"
-#include "lockstep/base/deadline.h"
 
 namespace lockstep::transport {
 
@@ -18,25 +11,10 @@ namespace lockstep::transport {
 // bytes.
 void copy_streaming(std::byte* into, ConstBytes bytes);
 
-// Copies into memory that a peer has read before and will read next, the better way: long pieces are
-// streamed; for short ones a copy through the caches is timed now and then, which tells how far the peer is.
-class PeerCopy {
- public:
-  void run(std::byte* into, ConstBytes bytes);
-
-  // To be called when what run() copied has left this core (after a full fence).
-  void settle() {
-    if (timed_lines_ != 0) [[unlikely]]
-      judge();
-  }
-
- private:
-  void judge();
-
-  std::uint32_t until_timed_ = 0;
-  std::size_t timed_lines_ = 0;  // of the copy that is being timed; 0: none is
-  Clock::time_point started_{};
-  bool far_ = false;
-};
+// Copies into memory that a peer has read before and will read next. Through the caches each line must first
+// be taken back from the peer's core, which is quick only between cores that share a cache; streaming stores
+// go past that. Measured on an EPYC, all_reduce of 4 KiB: between near cores 1.0 us cached and 1.2 us
+// streamed, between far ones 3.0 us and 1.2 us.
+void copy_for_peer(std::byte* into, ConstBytes bytes);
 
 }  // namespace lockstep::transport

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/memory/copy.h"
 #include "lockstep/transport/memory/fence.h"
 
 namespace lockstep::transport {
@@ -67,7 +68,7 @@ bool Outgoing::stage(const Envelope& envelope, ConstBytes payload, std::size_t f
   if (!parcel_free()) return false;
   const std::optional<std::uint64_t> at = reserve_staging(bytes);
   if (!at) return false;
-  copy_.run(mine_.staging + *at % kStagingBytes, payload.subspan(from, bytes));
+  copy_for_peer(mine_.staging + *at % kStagingBytes, payload.subspan(from, bytes));
   post(envelope, payload.size(), {.kind = Kind::staged, .segment = 0, .offset = *at, .bytes = bytes});
   return true;
 }
@@ -81,7 +82,6 @@ void Outgoing::send(const Envelope& envelope, ConstBytes payload) {
   const bool eager = payload.size() <= kEagerBytes;
   if (eager && queue_.empty() && stage(envelope, payload, 0, payload.size())) {
     bell_.ring();
-    copy_.settle();
     return;
   }
   queue_.push({.number = number,
@@ -115,10 +115,7 @@ bool Outgoing::advance_front() {
 bool Outgoing::advance_all() {
   bool moved = false;
   while (!queue_.empty() && advance_front()) moved = true;
-  if (moved) {
-    bell_.ring();
-    copy_.settle();
-  }
+  if (moved) bell_.ring();
   return moved;
 }
 
@@ -154,7 +151,7 @@ std::uint64_t Outgoing::done() const {
   return queue_.empty() ? offered_ : queue_.front().number;
 }
 
-Bytes Outgoing::landing(const Envelope& envelope) {
+Bytes Outgoing::landing(const Envelope& envelope, std::size_t bytes) {
   landing_bytes_ = 0;
   if (abandoned_) return {};
   landing_wanted_ = !can_land();
@@ -162,8 +159,8 @@ Bytes Outgoing::landing(const Envelope& envelope) {
   const Grant& grant = theirs_.grants[offered_ % kGrants];
   constexpr auto relaxed = std::memory_order_relaxed;
   const Envelope theirs = {grant.contract.load(relaxed), grant.sequence.load(relaxed)};
-  const std::size_t bytes = grant.bytes.load(relaxed);
-  if (theirs != envelope) throw EnvelopeMismatch{envelope, theirs, bytes, bytes};
+  const std::size_t granted = grant.bytes.load(relaxed);
+  if (theirs != envelope || granted != bytes) throw EnvelopeMismatch{envelope, theirs, bytes, granted};
   const Place place = {static_cast<std::uint32_t>(grant.segment.load(relaxed)), grant.offset.load(relaxed)};
   std::byte* memory = space_.resolve(place, bytes);
   // The receiver takes its grant back before it looks at this word; we look at the grant after writing it. So

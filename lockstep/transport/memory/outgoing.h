@@ -9,7 +9,6 @@
 #include "lockstep/transport/channel.h"
 #include "lockstep/transport/memory/address_space.h"
 #include "lockstep/transport/memory/bell.h"
-#include "lockstep/transport/memory/copy.h"
 #include "lockstep/transport/memory/queue.h"
 #include "lockstep/transport/memory/words.h"
 
@@ -27,7 +26,7 @@ class Outgoing {
       : mine_(mine), theirs_(theirs), space_(space), bell_(bell) {}
 
   void send(const Envelope& envelope, ConstBytes payload);
-  Bytes landing(const Envelope& envelope);
+  Bytes landing(const Envelope& envelope, std::size_t bytes);
   void put(const Envelope& envelope);
   std::uint64_t done() const;
   bool pump();
@@ -71,7 +70,6 @@ class Outgoing {
   const ReceiverWords& theirs_;
   AddressSpace& space_;
   Bell& bell_;
-  PeerCopy copy_;
 
   std::uint64_t posted_ = 0;  // parcels
   std::uint64_t head_ = 0;    // staging position

@@ -31,7 +31,7 @@ class MpiChannel final : public Channel {
 
   void send(const Envelope& envelope, ConstBytes payload) override;
   std::uint64_t sends_done() const override { return sends_done_; }
-  Bytes landing(const Envelope&) override { return {}; }
+  Bytes landing(const Envelope&, std::size_t) override { return {}; }
   void put(const Envelope& envelope) override;
   void receive(const Envelope& envelope, Bytes into) override;
   void receive_view(const Envelope& envelope, std::size_t bytes) override;

@@ -13,7 +13,7 @@ void TcpChannel::send(const Envelope& envelope, ConstBytes payload) {
   peer_.enqueue(*this);
 }
 
-Bytes TcpChannel::landing(const Envelope&) {
+Bytes TcpChannel::landing(const Envelope&, std::size_t) {
   throw_what_is_wrong();
   return {};
 }

@@ -36,7 +36,7 @@ class TcpChannel final : public Channel {
 
   void send(const Envelope& envelope, ConstBytes payload) override;
   std::uint64_t sends_done() const override { return outbox_.done(); }
-  Bytes landing(const Envelope& envelope) override;
+  Bytes landing(const Envelope& envelope, std::size_t bytes) override;
   void put(const Envelope& envelope) override;
   void receive(const Envelope& envelope, Bytes into) override { inbox_.post(envelope, into); }
   void receive_view(const Envelope& envelope, std::size_t bytes) override {

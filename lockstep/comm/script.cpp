@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/script.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep::comm {
+namespace {
+
+using schedule::kLocal;
+using schedule::Move;
+
+Script::Kind kind_of(const Move& move) {
+  if (!move.into) return Script::Kind::send;
+  const bool plain = move.sources.size() == 1 && move.sources[0].from != kLocal;
+  return plain ? Script::Kind::receive : Script::Kind::combine;
+}
+
+std::uint32_t index_of_peer(std::vector<Script::Peer>& peers, Rank rank) {
+  auto known = std::find_if(peers.begin(), peers.end(),
+                            [rank](const Script::Peer& peer) { return peer.rank == rank; });
+  if (known == peers.end()) known = peers.insert(known, {.rank = rank});
+  return static_cast<std::uint32_t>(known - peers.begin());
+}
+
+// Only the last message of a peer can be read in place: the ones before it must be out of its way.
+bool is_last_of_peer(const Move& move, std::size_t source) {
+  return std::none_of(move.sources.begin() + static_cast<std::ptrdiff_t>(source) + 1, move.sources.end(),
+                      [from = move.sources[source].from](const auto& later) { return later.from == from; });
+}
+
+void append(Script::Round& round, const Move& move) {
+  const Script::Kind kind = kind_of(move);
+  round.steps.push_back({.move = &move,
+                         .kind = kind,
+                         .elements = schedule::elements_of(move),
+                         .first_source = static_cast<std::uint32_t>(round.sources.size()),
+                         .first_target = static_cast<std::uint32_t>(round.targets.size())});
+  for (std::size_t i = 0; i < move.sources.size(); ++i) {
+    Script::Source& source = round.sources.emplace_back();
+    source.from = move.sources[i].from;
+    if (source.from == kLocal) continue;
+    source.peer = index_of_peer(round.peers, source.from);
+    source.message = round.peers[source.peer].receives++;
+    source.in_place = kind == Script::Kind::combine && is_last_of_peer(move, i);
+  }
+  for (Rank to : move.send_to) {
+    const std::uint32_t peer = index_of_peer(round.peers, to);
+    round.targets.push_back({.to = to, .peer = peer, .message = round.peers[peer].sends++});
+  }
+}
+
+}  // namespace
+
+Script::Script(schedule::Program program) : program_(std::move(program)), rounds_(program_.rounds.size()) {
+  for (std::size_t i = 0; i < rounds_.size(); ++i) {
+    for (const Move& move : program_.rounds[i]) append(rounds_[i], move);
+  }
+}
+
+}  // namespace lockstep::comm
