@@ -38,6 +38,8 @@ is_debian_12() {
 
 has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
+can_be_root() { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }
+
 # as_root COMMAND...
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo -E "$@"; fi
@@ -57,7 +59,7 @@ install_packages() {
     stage "packages: all there"
     return
   fi
-  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+  if ! can_be_root; then
     fail 2 "these packages are missing: ${missing[*]}; as root run: apt-get install ${missing[*]}"
   fi
   stage "packages: installing ${#missing[@]} with apt-get"

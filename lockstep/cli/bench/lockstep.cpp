@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -21,7 +21,7 @@ class TrialBuffer {
   TrialBuffer(const Communicator& communicator, std::size_t bytes, bool registered)
       : registered_(registered && bytes > 0 ? communicator.allocate(bytes) : comm::Buffer()),
         plain_(registered ? PlainMemory() : PlainMemory(bytes)) {
-    std::memset(registered_.bytes().data(), 0, registered_.bytes().size());
+    std::ranges::fill(registered_.bytes(), std::byte{});
   }
 
   Bytes bytes() const { return plain_.bytes().empty() ? registered_.bytes() : plain_.bytes(); }
@@ -66,8 +66,8 @@ class CollectiveTrial : public Trial {
   bool is_correct() const override;
 
   void clear() override {
-    std::memset(data_.bytes().data(), 0, data_.bytes().size());
-    std::memset(output_.bytes().data(), 0, output_.bytes().size());
+    std::ranges::fill(data_.bytes(), std::byte{});
+    std::ranges::fill(output_.bytes(), std::byte{});
   }
 
   void run_once() override;
