@@ -38,6 +38,8 @@ is_debian_12() {
 
 has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
+can_be_root() { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }
+
 # as_root COMMAND...
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo -E "$@"; fi
@@ -57,7 +59,7 @@ install_packages() {
     stage "packages: all there"
     return
   fi
-  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+  if ! can_be_root; then
     fail 2 "these packages are missing: ${missing[*]}; as root run: apt-get install ${missing[*]}"
   fi
   stage "packages: installing ${#missing[@]} with apt-get"
@@ -101,11 +103,22 @@ configure() {
   logged "configure-$1" cmake --preset "$1"
 }
 
+# show_progress NAME: from time to time how far the build in NAME.log is, until it is killed or the script ends.
+show_progress() {
+  while sleep 20 >/dev/null && kill -0 $$ 2>/dev/null; do
+    stage "       $(sed -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/\1/p' "$log_folder/$1.log" | tail -n 1)"
+  done
+}
+
 # build PRESET [TARGET...]
 build() {
-  local preset=$1
+  local preset=$1 ticker
   shift
   configure "$preset"
-  stage "build: preset $preset"
+  stage "build: preset $preset, a few minutes the first time; all of its output is in $log_folder/build-$preset.log"
+  show_progress "build-$preset" 2>/dev/null &
+  ticker=$!
+  trap "kill $ticker 2>/dev/null || true" EXIT
   logged "build-$preset" cmake --build --preset "$preset" ${1:+--target "$@"}
+  kill "$ticker" 2>/dev/null || true
 }

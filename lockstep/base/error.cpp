@@ -26,10 +26,9 @@ Timeout::Timeout(const CommFailure& failure)
                             failure.peer, seconds(failure.waited), failure.done_bytes, failure.total_bytes)) {
 }
 
-void check_failed(const char* condition, const std::string& message, std::source_location where) {
-  throw InternalError(fmt::format("internal error at {}:{}: {} does not hold{}{}; please report this",
-                                  where.file_name(), where.line(), condition, message.empty() ? "" : ": ",
-                                  message));
+void check_failed(const char* condition, const std::string& message, const char* file, int line) {
+  throw InternalError(fmt::format("internal error at {}:{}: {} does not hold{}{}; please report this", file,
+                                  line, condition, message.empty() ? "" : ": ", message));
 }
 
 }  // namespace lockstep

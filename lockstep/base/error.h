@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -88,8 +87,10 @@ class AuthenticationError : public CommError {
   using CommError::CommError;
 };
 
+// Throws InternalError. The builtins name the caller, like std::source_location, which clang has only
+// since 16.
 [[noreturn]] void check_failed(const char* condition, const std::string& message,
-                               std::source_location where = std::source_location::current());
+                               const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 }  // namespace lockstep
 

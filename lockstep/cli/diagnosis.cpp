@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/rendezvous/open_files.h"
+
 namespace lockstep::cli {
 namespace {
 
 // Connections to every peer, their spares during setup, and what any process has open.
 constexpr std::uint64_t kFilesPerPeer = 4;
-constexpr std::uint64_t kFilesBesides = 64;
+constexpr std::uint64_t kFilesBesides = 24;
 
 void diagnose_network(const rendezvous::Placement& placement, const SecretCheck& secret, Diagnosis& found) {
   if (placement.world.value == 1) return;
@@ -31,12 +33,10 @@ void diagnose_network(const rendezvous::Placement& placement, const SecretCheck&
 void diagnose_limits(const rendezvous::Placement& placement, const SystemFacts& system, Diagnosis& found) {
   const std::uint64_t needed =
       kFilesBesides + kFilesPerPeer * static_cast<std::uint64_t>(placement.world.value);
-  if (system.open_files_limit < needed) {
-    found.problems.push_back(fmt::format(
-        "a world of {} needs about {} open files, but the limit is {}: raise it with "
-        "`ulimit -n {}` (the hard limit is {})",
-        placement.world.value, needed, system.open_files_limit, needed, system.open_files_hard_limit));
-  }
+  const auto problem =
+      rendezvous::too_many_files(fmt::format("a rank of a world of {}", placement.world.value), needed,
+                                 {system.open_files_limit, system.open_files_hard_limit});
+  if (problem) found.problems.push_back(*problem);
   const int local = placement.local_world.value.value_or(1);
   // Not the cores of this process: a launcher that binds ranks to cores leaves each with few of them.
   if (local > system.cores_online) {

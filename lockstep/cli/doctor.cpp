@@ -10,6 +10,7 @@
 #include "lockstep/cli/diagnosis.h"
 #include "lockstep/cli/doctor_report.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/output.h"
 #include "lockstep/cli/placement_flags.h"
 #include "lockstep/rendezvous/rendezvous.h"
 
@@ -49,9 +50,8 @@ int doctor(const DoctorFlags& flags) {
   Examination examination = examine(flags.placement);
   examination.met = peers.has_value();
   const Diagnosis diagnosis = diagnose(examination);
-  std::cout << (flags.json ? report_json(examination, diagnosis, peers)
-                           : report_text(examination, diagnosis, peers))
-            << std::flush;
+  print(std::cout,
+        flags.json ? report_json(examination, diagnosis, peers) : report_text(examination, diagnosis, peers));
   return diagnosis.problems.empty() ? kDone : kBadUsage;
 }
 

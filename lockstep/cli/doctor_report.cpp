@@ -6,6 +6,7 @@
 
 #include "lockstep/cli/version.h"
 #include "lockstep/rendezvous/rendezvous.h"
+#include "lockstep/rendezvous/settings.h"
 
 namespace lockstep::cli {
 namespace {
@@ -82,6 +83,29 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json placement_json(const rendezvous::Placement& p) {
+  using namespace rendezvous;
+  Json json = Json::object();
+  const auto add = [&](const Field& field, Json value, const std::string& source) {
+    json[std::string(field.setting)] = {{"value", std::move(value)}, {"source", source}};
+  };
+  add(kRank, p.rank.value, p.rank.source);
+  add(kWorld, p.world.value, p.world.source);
+  add(kLocalRank, or_null(p.local_rank.value), p.local_rank.source);
+  add(kLocalWorld, or_null(p.local_world.value), p.local_world.source);
+  add(kNodeRank, or_null(p.node_rank.value), p.node_rank.source);
+  add(kMasterHost, p.master_host.value, p.master_host.source);
+  add(kMasterPort, p.master_port.value, p.master_port.source);
+  add(kServer, p.served_by_rank0.value ? "rank0" : "launcher", p.served_by_rank0.source);
+  add(kRun, p.run.value, p.run.source);
+  add(kGeneration, p.generation.value, p.generation.source);
+  add(kHostId, p.host_id.value, p.host_id.source);
+  add(kAddress, p.address.value.empty() ? Json(nullptr) : Json(p.address.value), p.address.source);
+  add(kThreads, p.threads.value == 0 ? Json(nullptr) : Json(p.threads.value), p.threads.source);
+  add(kTimeout, p.timeout.value.count(), p.timeout.source);
+  return json;
+}
+
 Json system_json(const SystemFacts& system) {
   return {{"name", system.host_name},
           {"kernel", system.kernel},
@@ -150,12 +174,7 @@ std::string report_json(const Examination& examination, const Diagnosis& diagnos
                         const std::optional<rendezvous::PeerTable>& peers) {
   Json report = {{"version", rendezvous::version()}};
   report["placement"] = nullptr;
-  if (examination.placement) {
-    Json& placement = report["placement"] = Json::object();
-    for (const auto& [name, value, source] : describe(*examination.placement)) {
-      placement[std::string(name)] = {{"value", value}, {"source", source}};
-    }
-  }
+  if (examination.placement) report["placement"] = placement_json(*examination.placement);
   report["host"] = system_json(examination.system);
   for (const TransportCheck& transport : examination.transports) {
     report["transports"][transport.name] = {{"available", transport.available}, {"detail", transport.detail}};

@@ -13,7 +13,7 @@ namespace lockstep::cli {
 std::string report_text(const Examination& examination, const Diagnosis& diagnosis,
                         const std::optional<rendezvous::PeerTable>& peers);
 
-// The same as one JSON object, pretty-printed.
+// The same as one JSON object, pretty-printed: numbers as numbers, null for what is not known yet.
 std::string report_json(const Examination& examination, const Diagnosis& diagnosis,
                         const std::optional<rendezvous::PeerTable>& peers);
 

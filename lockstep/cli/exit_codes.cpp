@@ -3,11 +3,18 @@
 
 #include <new>
 #include <string_view>
+#include <system_error>
 
 #include "lockstep/base/error.h"
+#include "lockstep/cli/errors.h"
 
 namespace lockstep::cli {
 namespace {
+
+constexpr std::string_view kNoMemory =
+    "not enough memory: free some, ask for less (fewer ranks, smaller buffers), or raise the limits (ulimit "
+    "-v, "
+    "ulimit -u, control group)";
 
 std::string one_line(std::string_view text) {
   std::string line;
@@ -26,10 +33,20 @@ Verdict verdict_on(const std::exception_ptr& error) {
     return {kBadData, one_line(raised.what())};
   } catch (const CommError& raised) {
     return {kInterrupted, one_line(raised.what())};
+  } catch (const Interrupted& raised) {
+    return {kSignalBase + raised.number(), raised.what()};
+  } catch (const OutputError& raised) {
+    return {kOutputLost, one_line(raised.what())};
   } catch (const InternalError& raised) {
     return {kInternal, one_line(raised.what())};
   } catch (const std::bad_alloc&) {
-    return {kInternal, "out of memory"};
+    return {kBadUsage, std::string(kNoMemory)};
+  } catch (const std::system_error& raised) {
+    // This is how a thread that cannot be started is reported.
+    const bool is_short = raised.code() == std::errc::resource_unavailable_try_again ||
+                          raised.code() == std::errc::not_enough_memory;
+    if (is_short) return {kBadUsage, std::string(kNoMemory)};
+    return {kInternal, "internal error: " + one_line(raised.what()) + "; please report this"};
   } catch (const std::exception& raised) {
     return {kInternal, "internal error: " + one_line(raised.what()) + "; please report this"};
   } catch (...) {

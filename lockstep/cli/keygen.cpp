@@ -15,6 +15,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/output.h"
 #include "lockstep/transport/connect/connection.h"
 #include "lockstep/transport/connect/secret.h"
 
@@ -25,15 +26,25 @@ namespace {
   throw UsageError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
 }
 
+[[noreturn]] void refuse_existing(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::symlink_status(path, ignored);
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw UsageError(fmt::format("{} is a folder: name the file to create in it, as in {}", path,
+                                 (std::filesystem::path(path) / "lockstep-secret").string()));
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    throw UsageError(
+        fmt::format("{} is there and is not an ordinary file: name one that does not exist yet", path));
+  }
+  throw UsageError(fmt::format(
+      "{} already exists: a secret is never overwritten; remove the file or choose another name", path));
+}
+
 transport::Descriptor create_private(const std::string& path) {
   transport::Descriptor file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file && errno == EEXIST) {
-    throw UsageError(
-        fmt::format("{} already exists: a secret is never overwritten; remove the file or choose "
-                    "another name",
-                    path));
-  }
+  if (!file && (errno == EEXIST || errno == EISDIR)) refuse_existing(path);
   if (!file || ::fchmod(file.get(), 0600) != 0) cannot_write(path);
   return file;
 }
@@ -49,17 +60,19 @@ void write_all(const transport::Descriptor& file, std::string_view text, const s
 }
 
 int keygen(const std::string& path) {
+  if (path.empty()) throw UsageError("the name of the file is empty: name one that does not exist yet");
   const transport::Descriptor file = create_private(path);
   try {
     write_all(file, transport::Secret::generate().value_for_environment() + "\n", path);
-  } catch (const UsageError&) {
+  } catch (...) {
     ::unlink(path.c_str());
     throw;
   }
-  std::cout << fmt::format(
-      "wrote {} (readable by you only)\n"
-      "copy it to all hosts of the run, keep its permissions, and set LOCKSTEP_SECRET_FILE={}\n",
-      path, std::filesystem::absolute(path).string());
+  print(
+      std::cout,
+      fmt::format("wrote {} (readable by you only)\n"
+                  "copy it to all hosts of the run, keep its permissions, and set LOCKSTEP_SECRET_FILE={}\n",
+                  path, std::filesystem::absolute(path).string()));
   return kDone;
 }
 

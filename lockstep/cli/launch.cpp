@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <numeric>
 
 #include <CLI/App.hpp>
+#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
+#include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/rendezvous/hostfile.h"
 #include "lockstep/rendezvous/launcher.h"
@@ -22,7 +26,7 @@ using rendezvous::LaunchResult;
 struct LaunchFlags {
   int workers = 0;  // 0: not given
   int nodes = 1;
-  int node_rank = 0;
+  int node_rank = -1;  // not given
   std::string host_file;
   std::string master_host;
   int master_port = rendezvous::kDefaultPort;
@@ -39,6 +43,11 @@ std::vector<HostSlots> hosts_from(const LaunchFlags& flags) {
 }
 
 LaunchOptions::Hosts place_among(const std::vector<HostSlots>& hosts, const LaunchFlags& flags) {
+  if (flags.node_rank < 0) {
+    throw UsageError(
+        fmt::format("--node-rank is missing: say which of the {} hosts this is, from 0 for the first to {}",
+                    hosts.size(), hosts.size() - 1));
+  }
   if (flags.node_rank >= static_cast<int>(hosts.size())) {
     throw UsageError(fmt::format("--node-rank is {}, but there are {} hosts: they count from 0",
                                  flags.node_rank, hosts.size()));
@@ -71,13 +80,18 @@ LaunchOptions options_from(const LaunchFlags& flags, const std::vector<std::stri
     }
     const std::vector<HostSlots> hosts = hosts_from(flags);
     options.hosts = place_among(hosts, flags);
-    options.workers = hosts[static_cast<std::size_t>(flags.node_rank)].slots;
+    options.workers = hosts[static_cast<std::size_t>(options.hosts->node_rank)].slots;
   }
   return options;
 }
 
 int launch(const LaunchFlags& flags, const std::vector<std::string>& command) {
   const LaunchResult result = rendezvous::launch(options_from(flags, command));
+  if (result.output_error != 0) {
+    throw OutputError(fmt::format("cannot write the output of the ranks: {}; they were ended",
+                                  std::strerror(result.output_error)));
+  }
+  if (result.first_failure && result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
   if (result.first_failure) {
     std::cerr << fmt::format(
         "lockstep: {}{}\n", result.first_failure->to_string(),
@@ -88,16 +102,18 @@ int launch(const LaunchFlags& flags, const std::vector<std::string>& command) {
 
 void add_host_flags(CLI::App& command, LaunchFlags& flags) {
   const char* group = "Several hosts (run one launcher on each, with the same secret)";
-  command.add_option("--nnodes", flags.nodes, "Number of hosts")->check(CLI::Range(1, 65'536))->group(group);
+  command.add_option("--nnodes", flags.nodes, "Number of hosts")
+      ->check(whole_number(1, rendezvous::kMaxWorld))
+      ->group(group);
   command.add_option("--node-rank,--node_rank", flags.node_rank, "Which of the hosts this is, from 0")
-      ->check(CLI::Range(0, 65'535))
+      ->check(whole_number(0, rendezvous::kMaxWorld - 1))
       ->group(group);
   command.add_option("--hostfile", flags.host_file, "Lines of `host slots=8`; replaces -n and --nnodes")
       ->group(group);
   command.add_option("--master-addr,--master_addr", flags.master_host, "Address of the first host")
       ->group(group);
   command.add_option("--master-port,--master_port", flags.master_port, "Port on the first host")
-      ->check(CLI::Range(1, 65'535))
+      ->check(whole_number(1, 65'535))
       ->capture_default_str()
       ->group(group);
   command.add_option("--run-id", flags.run, "Name of the run; the same on all hosts")
@@ -105,12 +121,21 @@ void add_host_flags(CLI::App& command, LaunchFlags& flags) {
       ->group(group);
 }
 
+// The parser does not know of the program that follows.
+class LaunchUsage : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return fmt::format("Usage: {} [OPTIONS] [--] PROGRAM [ARGUMENTS...]\n\n", name);
+  }
+};
+
 }  // namespace
 
 void add_launch(CLI::App& app, Invocation& invocation) {
   CLI::App* command =
       app.add_subcommand("launch", "Start copies of a program on this host as ranks of one run");
   command->prefix_command();
+  command->formatter(std::make_shared<LaunchUsage>());
   command->footer(
       "Write the program and its arguments after the flags, as in: lockstep launch -n 4 ./program "
       "--its-flag\n"
@@ -123,12 +148,12 @@ void add_launch(CLI::App& app, Invocation& invocation) {
       "for one that was killed). Ending the launcher, even with kill -9, ends all ranks.");
   const auto flags = std::make_shared<LaunchFlags>();  // shared by the options and the action
   command->add_option("-n,--workers,--nproc-per-node,--nproc_per_node", flags->workers, "Ranks on this host")
-      ->check(CLI::Range(1, rendezvous::kMaxWorld));
+      ->check(whole_number(1, rendezvous::kMaxWorld));
   command->add_flag("--prefix", flags->prefix, "Put the rank before every line of output");
   command
       ->add_option("--grace", flags->grace_seconds,
                    "Seconds the others get to end by themselves after a failure, and again after SIGTERM")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(number(0, 3600))
       ->capture_default_str();
   add_host_flags(*command, *flags);
   command->callback([flags, &invocation] {

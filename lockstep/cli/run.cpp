@@ -3,27 +3,25 @@
 
 #include <algorithm>
 #include <iostream>
-#include <span>
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-#include <fmt/format.h>
 
-#include "lockstep/base/error.h"
+#include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
-#include "lockstep/cli/suggest.h"
+#include "lockstep/cli/output.h"
 #include "lockstep/cli/version.h"
 
 namespace lockstep::cli {
 namespace {
 
-using Arguments = std::span<const std::string>;
+constexpr std::string_view kProgram = "lockstep";
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done, 2 bad usage or setup, 65 bad data, 70 a bug of ours, 75 communication failed\n"
-    "(may be tried again). `lockstep COMMAND --help` explains a command.";
+    "Exit codes: 0 done, 2 bad usage or setup, 65 bad data, 70 a bug of ours, 74 output could not be "
+    "written,\n"
+    "75 communication failed (may be tried again), 128 + n ended by signal n.\n"
+    "`lockstep COMMAND --help` explains a command.";
 
 void describe(CLI::App& app, Invocation& invocation) {
   app.footer(kFooter);
@@ -43,40 +41,8 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> flag_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  }
-  return names;
-}
-
-[[noreturn]] void unknown(std::string_view what, const std::string& typed, const std::string& meant,
-                          const std::string& help) {
-  const std::string hint =
-      meant.empty() ? fmt::format("`{} --help` lists them", help) : fmt::format("did you mean '{}'?", meant);
-  throw UsageError(fmt::format("unknown {} '{}': {}", what, typed, hint));
-}
-
-bool is_flag(std::string_view argument) {
-  return argument.size() > 1 && argument.front() == '-';
-}
-
-// The option an argument names; null when there is none. "--name=value" and "-nvalue" name one too.
-const CLI::Option* option_of(const CLI::App& app, const std::string& argument) {
-  const bool is_long = argument.starts_with("--");
-  return app.get_option_no_throw(is_long ? argument.substr(0, argument.find('=')) : argument.substr(0, 2));
-}
-
-bool takes_next(const CLI::Option& option, const std::string& argument) {
-  const bool has_value =
-      argument.starts_with("--") ? argument.find('=') != std::string::npos : argument.size() > 2;
-  return option.get_items_expected_max() > 0 && !has_value;
-}
-
 // How many arguments belong to the command itself, before a trailing command line that is not ours to read.
-std::size_t own_arguments(const CLI::App& command, Arguments arguments) {
+std::size_t own_arguments(CLI::App& command, Arguments arguments) {
   std::size_t at = 0;
   if (command.get_options().empty()) return 0;
   while (at < arguments.size() && is_flag(arguments[at]) && arguments[at] != "--") {
@@ -89,18 +55,18 @@ std::size_t own_arguments(const CLI::App& command, Arguments arguments) {
 // The most deeply nested command that the arguments name, with its full name, and where its own arguments
 // begin.
 struct Chosen {
-  const CLI::App* command;
+  CLI::App* command;
   std::string name;
   std::size_t first_argument = 0;
 };
 
-Chosen choose(const CLI::App& app, Arguments arguments) {
-  Chosen chosen{&app, "lockstep", 0};
+Chosen choose(CLI::App& app, Arguments arguments) {
+  Chosen chosen{&app, std::string(kProgram), 0};
   for (const std::string& argument : arguments) {
     const auto nested = command_names(*chosen.command);
     if (nested.empty() || is_flag(argument)) break;
     if (std::find(nested.begin(), nested.end(), argument) == nested.end()) {
-      unknown("command", argument, closest(argument, nested), chosen.name);
+      refuse_unknown("command", argument, nested, chosen.name);
     }
     chosen.command = chosen.command->get_subcommand(argument);
     chosen.name += " " + argument;
@@ -109,21 +75,8 @@ Chosen choose(const CLI::App& app, Arguments arguments) {
   return chosen;
 }
 
-void check_flags(const Chosen& chosen, Arguments arguments) {
-  for (std::size_t at = 0; at < arguments.size(); ++at) {
-    if (!is_flag(arguments[at])) continue;
-    const CLI::Option* option = option_of(*chosen.command, arguments[at]);
-    if (!option) {
-      const std::string typed = arguments[at].substr(0, arguments[at].find('='));
-      unknown(fmt::format("flag of {}", chosen.name), typed, closest(typed, flag_names(*chosen.command)),
-              chosen.name);
-    }
-    if (takes_next(*option, arguments[at])) ++at;
-  }
-}
-
 // Checks names first, for better suggestions than the parser gives; cuts off a trailing command.
-std::vector<std::string> prepared(const CLI::App& app, Arguments arguments, Invocation& invocation) {
+std::vector<std::string> prepared(CLI::App& app, Arguments arguments, Invocation& invocation) {
   const Chosen chosen = choose(app, arguments);
   const Arguments rest = arguments.subspan(chosen.first_argument);
   Arguments own = rest;
@@ -133,22 +86,20 @@ std::vector<std::string> prepared(const CLI::App& app, Arguments arguments, Invo
     if (!trailing.empty() && trailing.front() == "--") trailing = trailing.subspan(1);
     invocation.trailing.assign(trailing.begin(), trailing.end());
   }
-  check_flags(chosen, own);
+  check_arguments(*chosen.command, chosen.name, own);
   return {arguments.begin(),
           arguments.begin() + static_cast<std::ptrdiff_t>(chosen.first_argument + own.size())};
 }
 
-// True when the parser has answered by itself: help or version.
-bool parse(CLI::App& app, std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());
-  try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) throw UsageError(error.what());
-    app.exit(error);
-    return true;
+// `lockstep help launch` and `lockstep version`, as other programs have them.
+std::vector<std::string> in_words(std::vector<std::string> arguments) {
+  if (arguments.empty()) return arguments;
+  if (arguments.front() == "version") arguments.front() = "--version";
+  if (arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
   }
-  return false;
+  return arguments;
 }
 
 }  // namespace
@@ -156,10 +107,14 @@ bool parse(CLI::App& app, std::vector<std::string> arguments) {
 int run(const std::vector<std::string>& arguments) {
   try {
     CLI::App app("Lockstep: collectives and distributed training that give the same bits on any layout.",
-                 "lockstep");
+                 std::string(kProgram));
     Invocation invocation;
     describe(app, invocation);
-    if (parse(app, prepared(app, arguments, invocation))) return kDone;
+    std::string answer;
+    if (parse(app, prepared(app, in_words(arguments), invocation), answer)) {
+      print(std::cout, answer);
+      return kDone;
+    }
     if (!invocation.action) {
       std::cerr << app.help();
       return kBadUsage;

@@ -23,10 +23,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string closest(std::string_view typed, std::span<const std::string> candidates) {
+  constexpr std::size_t kShortest = 3;  // "-x" is one letter away from every other short flag
   constexpr std::size_t kLongest = 64;  // nobody means a name with a longer one
   std::string best;
   std::size_t least = std::max<std::size_t>(1, typed.size() / 3) + 1;
-  if (typed.size() > kLongest) return best;
+  if (typed.size() < kShortest || typed.size() > kLongest) return best;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(typed, candidate);
     if (distance < least) {

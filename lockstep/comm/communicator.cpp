@@ -50,6 +50,10 @@ PlanRequest request_for(const Group& group, Op op, std::size_t count, const Opti
   request.count = count;
   request.root = options.root;
   request.algorithm = options.algorithm;
+  if (options.algorithm == Algorithm::hierarchical) {
+    request.inner = options.inner;
+    request.outer = options.outer;
+  }
   // Who names an algorithm gets it, unless exactness is asked for in the same breath.
   request.exact = options.exact.value_or(!options.algorithm && group.settings.exact);
   return request;
@@ -118,11 +122,6 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   return operation;
 }
 
-Topology topology_of(const GroupSettings& settings, int world) {
-  return {.host_of =
-              settings.hosts.empty() ? std::vector<int>(static_cast<std::size_t>(world), 0) : settings.hosts};
-}
-
 }  // namespace
 
 // --- Buffer
@@ -168,11 +167,10 @@ Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupS
     : engine_(std::make_shared<Engine>(std::move(endpoint))) {
   std::vector<Rank> members(static_cast<std::size_t>(engine_->world()));
   std::iota(members.begin(), members.end(), 0);
-  Topology topology = topology_of(settings, engine_->world());
+  GroupPlace first{.numbers = std::make_shared<GroupNumbers>()};
   engine_->exclusively([&](transport::Endpoint& shared) {
-    group_ = std::make_shared<Group>(shared, std::move(members), 0, std::move(settings), std::move(topology));
+    group_ = std::make_shared<Group>(shared, std::move(members), std::move(first), std::move(settings));
   });
-  engine_->take_streams_up_to(kEndpointStreamsPerGroup);
 }
 
 Communicator::Communicator(std::shared_ptr<Engine> engine, std::shared_ptr<Group> group)
@@ -188,49 +186,17 @@ const std::string& Communicator::name() const {
   return group_->settings.name;
 }
 
-Buffer Communicator::allocate(std::size_t bytes) const {
-  return {engine_, engine_->allocate(bytes)};
+std::string_view Communicator::link_to(Rank peer) const {
+  check_rank(*group_, peer, "link_to");
+  std::string_view kind;
+  engine_->exclusively([&](transport::Endpoint& endpoint) {
+    kind = endpoint.kind(group_->members[static_cast<std::size_t>(peer)]);
+  });
+  return kind;
 }
 
-Communicator Communicator::split(int colour, int key, std::string group_name) const {
-  // What each rank brings: its colour, its key, and the first endpoint stream that it has not used.
-  using Entry = std::array<std::int32_t, 3>;
-  std::vector<Entry> entries(static_cast<std::size_t>(size()));
-  entries[static_cast<std::size_t>(rank())] = {colour, key,
-                                               static_cast<std::int32_t>(engine_->next_stream())};
-  all_gather(std::as_writable_bytes(std::span(entries)),
-             {.dtype = DType::int32, .algorithm = Algorithm::direct});
-
-  std::int32_t first_stream = 0;
-  for (const Entry& entry : entries) first_stream = std::max(first_stream, entry[2]);
-  engine_->take_streams_up_to(static_cast<transport::StreamId>(first_stream) + kEndpointStreamsPerGroup);
-
-  std::vector<Rank> chosen;  // ranks of this group, in the order of the new one
-  for (Rank r = 0; r < size(); ++r) {
-    const bool together = colour < 0 ? r == rank() : entries[static_cast<std::size_t>(r)][0] == colour;
-    if (together) chosen.push_back(r);
-  }
-  std::stable_sort(chosen.begin(), chosen.end(), [&](Rank a, Rank b) {
-    return entries[static_cast<std::size_t>(a)][1] < entries[static_cast<std::size_t>(b)][1];
-  });
-
-  GroupSettings settings = group_->settings;
-  settings.name = std::move(group_name);
-  settings.hosts.clear();
-  std::vector<Rank> members;
-  for (Rank r : chosen) {
-    members.push_back(group_->members[static_cast<std::size_t>(r)]);
-    if (!group_->settings.hosts.empty())
-      settings.hosts.push_back(group_->settings.hosts[static_cast<std::size_t>(r)]);
-  }
-  Topology topology = topology_of(settings, static_cast<int>(members.size()));
-  std::shared_ptr<Group> group;
-  engine_->exclusively([&](transport::Endpoint& endpoint) {
-    group =
-        std::make_shared<Group>(endpoint, std::move(members), static_cast<transport::StreamId>(first_stream),
-                                std::move(settings), std::move(topology));
-  });
-  return {engine_, std::move(group)};
+Buffer Communicator::allocate(std::size_t bytes) const {
+  return {engine_, engine_->allocate(bytes)};
 }
 
 std::shared_ptr<Operation> Communicator::prepare(Op op, Bytes data, const Options& options) const {

@@ -62,6 +62,8 @@ struct Options {
   ReduceOp op = ReduceOp::sum;
   Rank root = 0;                            // broadcast, reduce
   std::optional<Algorithm> algorithm = {};  // none: chosen by measured cost
+  Algorithm inner = Algorithm::direct;      // of hierarchical: inside a host
+  Algorithm outer = Algorithm::direct;      // of hierarchical: between hosts
   std::optional<bool> exact = {};           // only algorithms with the canonical order; none: as the group
   std::uint32_t stream = 0;                 // < kStreamsPerGroup
   std::optional<std::chrono::milliseconds> timeout = {};  // how long nothing may move; none: as the group
@@ -126,11 +128,16 @@ class Communicator {
   int size() const;
   const std::string& name() const;
 
+  // What carries messages to the peer: "loopback", "shm", "tcp", "mpi".
+  std::string_view link_to(Rank peer) const;
+
   Buffer allocate(std::size_t bytes) const;
 
   // Collective over this group: ranks with equal colour form a group, ordered by (key, rank). A negative
-  // colour joins none and gets a world of one. A process can make 31 groups beside its world (UsageError),
-  // and must not split two groups at the same time from different threads.
+  // colour joins none and gets a world of one. 31 groups can exist at a time beside the world: with more,
+  // all ranks get the same UsageError and this group stays usable. A group ends with the last copy of its
+  // communicator and the last of its Work; one that failed, or in which a message was sent and never
+  // received, keeps its place. A process must not split two groups at the same time from different threads.
   Communicator split(int colour, int key, std::string name) const;
 
   void all_reduce(Bytes data, const Options& options = {}) const;

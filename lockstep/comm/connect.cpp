@@ -101,6 +101,14 @@ std::vector<int> all_apart(int world) {
   return hosts;
 }
 
+// Measured once for a kind of machine, the model is a matter of where a program runs, not of the program.
+GroupSettings with_links_from_environment(GroupSettings group) {
+  const rendezvous::Environment environment = rendezvous::process_environment();
+  const auto file = environment.find("LOCKSTEP_LINK_MODEL");
+  if (file != environment.end() && !file->second.empty()) group.links = load_link_model(file->second);
+  return group;
+}
+
 Communicator over_mpi(GroupSettings group) {
   std::unique_ptr<Endpoint> endpoint = transport::make_mpi_endpoint();
   group.hosts = all_apart(endpoint->world());
@@ -131,9 +139,10 @@ Carrier parse_carrier(std::string_view name) {
 }
 
 Communicator connect(const Placement& placement, const ConnectOptions& options) {
-  if (options.carrier == Carrier::mpi) return over_mpi(options.group);
+  GroupSettings group = with_links_from_environment(options.group);
+  if (options.carrier == Carrier::mpi) return over_mpi(std::move(group));
   if (placement.world.value == 1)
-    return Communicator(std::move(transport::make_loopback(1).front()), options.group);
+    return Communicator(std::move(transport::make_loopback(1).front()), std::move(group));
 
   const Deadline deadline = Deadline::after(placement.timeout.value);
   transport::Credentials credentials = credentials_for(placement, "tcp");
@@ -153,7 +162,6 @@ Communicator connect(const Placement& placement, const ConnectOptions& options) 
         "transport shm needs all ranks on one host, but {} is on another one than {}: use auto or tcp",
         table.peers[0].to_string(), table.peers.back().to_string()));
   }
-  GroupSettings group = options.group;
   // Over sockets alone, ranks of one host are as far apart as any others.
   group.hosts = options.carrier == Carrier::tcp ? all_apart(table.world()) : host_numbers(table);
 

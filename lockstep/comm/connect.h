@@ -26,8 +26,8 @@ struct ConnectOptions {
 };
 
 // Meets the other ranks of the run and connects to all of them: the communicator of the world. The secret and
-// the certificates come from the environment (docs/launching.md). Errors as rendezvous(), and as the
-// transports'.
+// the certificates come from the environment (docs/launching.md); so does the link model, if
+// LOCKSTEP_LINK_MODEL names its file. Errors as rendezvous(), as load_link_model(), and as the transports'.
 Communicator connect(const rendezvous::Placement& placement, const ConnectOptions& options = {});
 
 // The same with everything from the environment, as torchrun, Slurm, Open MPI or `lockstep launch` set it.

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/comm/algorithm_name.h"
+
 namespace lockstep::comm {
 namespace {
 
@@ -19,7 +21,7 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 
 // As it lies in a notice. Only ranks of one run read it, and they run the same program.
 struct Wire {
-  std::uint8_t op, point_to_point, dtype, reduce, algorithm;
+  std::uint8_t op, point_to_point, dtype, reduce, algorithm, inner, outer;
   std::int32_t root;
   std::uint64_t count, shape_digest;
 };
@@ -39,10 +41,12 @@ bool has_root(schedule::Op op) {
 }
 
 std::uint64_t digest_of(const Contract& contract) {
-  std::uint64_t hash = mix(static_cast<std::uint64_t>(contract.op), contract.point_to_point);
+  std::uint64_t hash = mix(mix(0, static_cast<std::uint64_t>(contract.op)), contract.point_to_point);
   hash = mix(hash, static_cast<std::uint64_t>(contract.dtype));
   hash = mix(hash, static_cast<std::uint64_t>(contract.reduce));
-  hash = mix(hash, static_cast<std::uint64_t>(contract.algorithm));
+  hash = mix(hash, static_cast<std::uint64_t>(contract.algorithm) << 16 |
+                       static_cast<std::uint64_t>(contract.inner) << 8 |
+                       static_cast<std::uint64_t>(contract.outer));
   hash = mix(hash, static_cast<std::uint64_t>(contract.root));
   hash = mix(hash, contract.count);
   return mix(hash, contract.shape_digest);
@@ -53,7 +57,6 @@ std::uint64_t shape_digest_of(const schedule::CollectiveSpec& spec) {
   hash = mix(
       hash, static_cast<std::uint64_t>(spec.grid.rows) << 32 | static_cast<std::uint32_t>(spec.grid.columns));
   hash = mix(hash, spec.grid.torus);
-  hash = mix(hash, static_cast<std::uint64_t>(spec.inner) << 8 | static_cast<std::uint64_t>(spec.outer));
   for (int ranks : spec.ranks_per_host) hash = mix(hash, static_cast<std::uint64_t>(ranks));
   for (const auto& pieces : spec.pieces) {
     hash = mix(hash, pieces.size());
@@ -72,11 +75,13 @@ std::string operation_name(const Contract& contract) {
 std::string describe(const Contract& contract) {
   if (contract.point_to_point)
     return fmt::format("send/recv({} x {})", contract.count, name_of(contract.dtype));
-  if (contract.op == schedule::Op::barrier) return fmt::format("barrier({})", name_of(contract.algorithm));
+  const std::string algorithm = to_string(
+      AlgorithmName{.algorithm = contract.algorithm, .inner = contract.inner, .outer = contract.outer});
+  if (contract.op == schedule::Op::barrier) return fmt::format("barrier({})", algorithm);
   const std::string reduction = reduces(contract.op) ? fmt::format("{} of ", name_of(contract.reduce)) : "";
   const std::string root = has_root(contract.op) ? fmt::format(", root {}", contract.root) : "";
   return fmt::format("{}({}{} x {}{}, {})", name_of(contract.op), reduction, contract.count,
-                     name_of(contract.dtype), root, name_of(contract.algorithm));
+                     name_of(contract.dtype), root, algorithm);
 }
 
 transport::NoticeHead to_notice(const Contract& contract) {
@@ -86,6 +91,8 @@ transport::NoticeHead to_notice(const Contract& contract) {
   wire.dtype = static_cast<std::uint8_t>(contract.dtype);
   wire.reduce = static_cast<std::uint8_t>(contract.reduce);
   wire.algorithm = static_cast<std::uint8_t>(contract.algorithm);
+  wire.inner = static_cast<std::uint8_t>(contract.inner);
+  wire.outer = static_cast<std::uint8_t>(contract.outer);
   wire.root = contract.root;
   wire.count = contract.count;
   wire.shape_digest = contract.shape_digest;
@@ -102,6 +109,8 @@ Contract from_notice(const transport::NoticeHead& head) {
           .dtype = static_cast<DType>(wire.dtype),
           .reduce = static_cast<kernels::ReduceOp>(wire.reduce),
           .algorithm = static_cast<schedule::Algorithm>(wire.algorithm),
+          .inner = static_cast<schedule::Algorithm>(wire.inner),
+          .outer = static_cast<schedule::Algorithm>(wire.outer),
           .root = wire.root,
           .count = wire.count,
           .shape_digest = wire.shape_digest};

@@ -23,6 +23,8 @@ struct Contract {
   DType dtype = DType::fp32;
   kernels::ReduceOp reduce = kernels::ReduceOp::sum;
   schedule::Algorithm algorithm = schedule::Algorithm::direct;
+  schedule::Algorithm inner = schedule::Algorithm::direct;  // of hierarchical
+  schedule::Algorithm outer = schedule::Algorithm::direct;
   Rank root = 0;
   std::uint64_t count = 0;
   std::uint64_t shape_digest = 0;  // topology, lanes, segments: what else shapes the program

@@ -2,6 +2,7 @@
 #include "lockstep/comm/diagnose.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -23,14 +24,17 @@ constexpr std::chrono::milliseconds kPatience{50};
 // A stalled rank beats every 10 ms or so; one that has not been heard for this long is frozen or gone.
 constexpr std::chrono::milliseconds kFreshPulse{150};
 
-std::string place(const Operation& operation) {
-  return fmt::format("{} #{} on {}", operation_name(operation.contract), operation.sequence,
-                     operation.group->settings.name);
+// Between the rank that failed first and its reason, in what is told to others.
+constexpr std::string_view kPassedOn = " failed: ";
+
+// The call with this sequence as users count: from 0 in every group.
+std::uint64_t call_number(const Operation& operation, std::uint64_t sequence) {
+  return operation.point_to_point ? 0 : sequence - operation.group->place.first_sequence;
 }
 
 CommFailure failure_at(const Operation& operation, const Waiting& waiting) {
   return {.operation = operation_name(operation.contract),
-          .sequence = operation.sequence,
+          .sequence = call_number(operation, operation.sequence),
           .group = operation.group->settings.name,
           .peer = waiting.peer,
           .done_bytes = waiting.done_bytes,
@@ -44,8 +48,9 @@ std::exception_ptr failure_elsewhere(const Operation& operation, transport::Endp
   for (Rank rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank) continue;
     if (const std::optional<std::string> why = endpoint.failure_of(group.members[rank], group.first_stream)) {
+      const Report first = first_cause(rank, *why);
       return std::make_exception_ptr(
-          Aborted(fmt::format("{}: rank {} failed: {}", place(operation), rank, *why)));
+          Aborted(fmt::format("{}: rank {}{}{}", place(operation), first.rank, kPassedOn, first.why)));
     }
   }
   return nullptr;
@@ -115,7 +120,9 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
   if (made > operation.sequence) return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
   const double waited = std::chrono::duration<double>(operation.deadline->waited()).count();
   const std::string last =
-      made == 0 ? "no call of it is known here" : fmt::format("its last known call there was #{}", made - 1);
+      made <= group.place.first_sequence
+          ? "no call of it is known here"
+          : fmt::format("its last known call there was #{}", call_number(operation, made - 1));
   return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({})",
                                                      place(operation), blamed.peer, waited, last)));
 }
@@ -141,11 +148,31 @@ std::exception_ptr disagreement(const Operation& operation, transport::Endpoint&
       "of "
       "{} bytes of call #{} with contract {:016x}; all ranks of a group must make the same calls in the same "
       "order",
-      place(operation), describe(operation.contract), mismatch.my_bytes, mismatch.mine.sequence,
-      mismatch.mine.contract, mismatch.their_bytes, mismatch.theirs.sequence, mismatch.theirs.contract)));
+      place(operation), describe(operation.contract), mismatch.my_bytes,
+      call_number(operation, mismatch.mine.sequence), mismatch.mine.contract, mismatch.their_bytes,
+      call_number(operation, mismatch.theirs.sequence), mismatch.theirs.contract)));
 }
 
 }  // namespace
+
+// Looks for what failure_elsewhere() of the reporter put in front of the first cause.
+Report first_cause(Rank reporter, const std::string& why) {
+  constexpr std::string_view kRank = ": rank ";
+  const std::size_t passed_on = why.find(kPassedOn);
+  if (passed_on == std::string::npos) return {.rank = reporter, .why = why};
+  const std::size_t before = why.rfind(kRank, passed_on);
+  if (before == std::string::npos) return {.rank = reporter, .why = why};
+  Report first{.rank = -1, .why = why.substr(passed_on + kPassedOn.size())};
+  const char* const end = why.data() + passed_on;
+  const auto [stopped, error] = std::from_chars(why.data() + before + kRank.size(), end, first.rank);
+  if (error != std::errc() || stopped != end) return {.rank = reporter, .why = why};
+  return first;
+}
+
+std::string place(const Operation& operation) {
+  return fmt::format("{} #{} on {}", operation_name(operation.contract),
+                     call_number(operation, operation.sequence), operation.group->settings.name);
+}
 
 void listen(Operation& operation, transport::Endpoint& endpoint) {
   if (operation.point_to_point) return;
@@ -156,7 +183,7 @@ void listen(Operation& operation, transport::Endpoint& endpoint) {
     // Its newest call: whoever is late for this operation may be stalled in an earlier one.
     const transport::StreamId stream = group.collective_stream(operation.stream);
     const std::uint64_t calls = endpoint.notices_of(group.members[rank], stream);
-    if (calls == 0) continue;
+    if (calls <= group.place.first_sequence) continue;
     const auto notice = endpoint.notice_of(group.members[rank], stream, calls - 1);
     if (!notice) continue;
     Operation::Heard& heard = operation.heard[static_cast<std::size_t>(rank)];

@@ -4,11 +4,25 @@
 #pragma once
 
 #include <exception>
+#include <string>
 
 #include "lockstep/comm/operation.h"
 #include "lockstep/transport/endpoint.h"
 
 namespace lockstep::comm {
+
+// How users know the operation: "all_reduce #3 on dp". Calls are counted by group and stream.
+std::string place(const Operation& operation);
+
+// A failure that a rank reports. A rank that fails because another one did passes that one's report on.
+struct Report {
+  Rank rank = -1;
+  std::string why;
+
+  bool operator==(const Report&) const = default;
+};
+// Whose failure stands at the beginning of what `reporter` says, and why it happened. Pure.
+Report first_cause(Rank reporter, const std::string& why);
 
 // Notes which of the others show signs of life. To be called at every look at a stalled operation.
 void listen(Operation& operation, transport::Endpoint& endpoint);

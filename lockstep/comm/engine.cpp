@@ -28,9 +28,7 @@ constexpr std::uint32_t kTurnsPerClock = 256;
 bool is_crowded(const transport::Endpoint& endpoint) {
   int local = 1;
   for (Rank peer = 0; peer < endpoint.world(); ++peer) {
-    if (peer == endpoint.rank()) continue;
-    const std::string_view kind = endpoint.kind(peer);
-    if (kind == "shm" || kind == "loopback") ++local;
+    if (peer != endpoint.rank() && endpoint.shares_host(peer)) ++local;
   }
   return local > usable_cores();
 }
@@ -174,7 +172,12 @@ void Engine::start(const std::shared_ptr<Operation>& operation) {
   }
   operation->in_background = true;
   ++in_background_;
-  exclusively([&](transport::Endpoint&) { enqueue(operation); });
+  try {
+    exclusively([&](transport::Endpoint&) { enqueue(operation); });
+  } catch (...) {
+    --in_background_;
+    throw;
+  }
 }
 
 void Engine::wait(const std::shared_ptr<Operation>& operation) {
@@ -196,10 +199,8 @@ void Engine::wait(const std::shared_ptr<Operation>& operation) {
 void Engine::cancel(const std::shared_ptr<Operation>& operation) {
   exclusively([&](transport::Endpoint&) {
     if (operation->ended) return;
-    break_group(operation,
-                std::make_exception_ptr(Aborted(fmt::format(
-                    "{} #{} on {} was cancelled by its caller", operation_name(operation->contract),
-                    operation->sequence, operation->group->settings.name))));
+    break_group(operation, std::make_exception_ptr(
+                               Aborted(fmt::format("{} was cancelled by its caller", place(*operation)))));
   });
 }
 
@@ -258,7 +259,10 @@ void Engine::enqueue(const std::shared_ptr<Operation>& operation) {
   if (group.failure) return end(*operation, broken(*group.failure));
   if (operation->point_to_point) return begin(operation);
   Group::Stream& stream = group.streams[operation->stream];
-  operation->sequence = stream.next_sequence++;
+  operation->sequence = stream.next_sequence;
+  // Nobody knows of the call yet: if there is no memory for it, it is as if it had not been made.
+  if (stream.queue.empty()) bind(*operation);
+  ++stream.next_sequence;
   stream.queue.push_back(operation);
   if (stream.queue.size() == 1) begin(operation);
   begin_ready();
@@ -279,9 +283,10 @@ void Engine::begin(const std::shared_ptr<Operation>& operation) {
     endpoint_->publish(group.collective_stream(operation->stream), operation->sequence, operation->notice);
   }
   try {
-    bind(*operation);
-  } catch (const std::exception&) {
-    return break_group(operation, std::current_exception());
+    if (!operation->execution) bind(*operation);
+  } catch (const std::exception& error) {
+    return break_group(
+        operation, std::make_exception_ptr(Aborted(fmt::format("{}: {}", place(*operation), error.what()))));
   }
   advance(operation);
   if (!operation->ended.load(std::memory_order_relaxed)) active_.push_back(operation);
@@ -300,10 +305,16 @@ void Engine::bind(Operation& operation) {
   binding.scratch.clear();
   operation.execution->start();
   const schedule::Program& program = operation.script->program();
-  for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
-    binding.scratch.push_back(
-        scratch_.take(program.buffer_elements[i] * size_of(operation.arithmetic.dtype)));
-    binding.buffers.push_back(binding.scratch.back().data());
+  try {
+    for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
+      binding.scratch.push_back(
+          scratch_.take(program.buffer_elements[i] * size_of(operation.arithmetic.dtype)));
+      binding.buffers.push_back(binding.scratch.back().data());
+    }
+  } catch (const std::exception&) {
+    for (Bytes memory : binding.scratch) scratch_.give_back(memory);
+    idle_executions_.push_back(std::move(operation.execution));
+    throw;
   }
 }
 

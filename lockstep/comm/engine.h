@@ -52,10 +52,6 @@ class Engine {
 
   void cancel(const std::shared_ptr<Operation>& operation);
 
-  // Streams of the endpoint that no group has taken yet. Groups agree on the next one when they split.
-  transport::StreamId next_stream() const { return next_stream_; }
-  void take_streams_up_to(transport::StreamId end) { next_stream_ = end; }
-
  private:
   struct Task {
     const std::function<void(transport::Endpoint&)>* run = nullptr;
@@ -104,8 +100,7 @@ class Engine {
   std::atomic<int> sleepers_{0};               // threads that `changed_` must wake
   std::atomic<int> waiters_{0};                // those of them that would drive for themselves
   std::atomic<std::size_t> in_background_{0};  // operations started so that have not ended
-  std::atomic<transport::StreamId> next_stream_{0};
-  std::optional<std::jthread> background_;  // last: joined before what it uses goes
+  std::optional<std::jthread> background_;     // last: joined before what it uses goes
 };
 
 }  // namespace lockstep::comm

@@ -2,9 +2,7 @@
 #include "lockstep/comm/group.h"
 
 #include <algorithm>
-#include <string_view>
-
-#include <fmt/format.h>
+#include <utility>
 
 #include "lockstep/base/error.h"
 #include "lockstep/comm/operation.h"
@@ -18,35 +16,44 @@ Rank rank_among(const std::vector<Rank>& members, Rank endpoint_rank) {
   return static_cast<Rank>(found - members.begin());
 }
 
+Topology topology_of(const GroupSettings& settings, std::size_t world) {
+  return {.host_of = settings.hosts.empty() ? std::vector<int>(world, 0) : settings.hosts};
+}
+
 std::vector<Port> open_ports(transport::Endpoint& endpoint, const std::vector<Rank>& members,
                              transport::StreamId stream) {
   std::vector<Port> ports(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (members[i] != endpoint.rank()) ports[i].channel = &endpoint.channel(members[i], stream);
+    if (members[i] == endpoint.rank()) continue;
+    transport::Channel& channel = endpoint.channel(members[i], stream);
+    ports[i] = {.channel = &channel, .sent = channel.sends_done(), .received = channel.receives_done()};
   }
   return ports;
 }
 
 }  // namespace
 
-Group::Group(transport::Endpoint& endpoint, std::vector<Rank> member_ranks, transport::StreamId stream,
-             GroupSettings group_settings, Topology topology)
+Group::Group(transport::Endpoint& endpoint, std::vector<Rank> member_ranks, GroupPlace group_place,
+             GroupSettings group_settings)
     : members(std::move(member_ranks)),
-      first_stream(stream),
+      place(std::move(group_place)),
+      first_stream(first_stream_of(place.number)),
       settings(std::move(group_settings)),
       rank(rank_among(members, endpoint.rank())),
-      planner(rank, std::move(topology), settings.links) {
-  if (first_stream + kEndpointStreamsPerGroup > transport::kMaxStreams) {
-    throw UsageError(
-        fmt::format("group '{}' would be number {} of this process: at most {} can be made; reuse groups "
-                    "instead of splitting again",
-                    settings.name, first_stream / kEndpointStreamsPerGroup + 1,
-                    transport::kMaxStreams / kEndpointStreamsPerGroup));
-  }
+      planner(rank, topology_of(settings, members.size()), settings.links) {
   for (std::uint32_t i = 0; i < kStreamsPerGroup; ++i) {
+    streams[i].next_sequence = place.first_sequence;
     streams[i].ports = open_ports(endpoint, members, collective_stream(i));
     point_to_point_ports[i] = open_ports(endpoint, members, point_to_point_stream(i));
   }
+  place.numbers->take(place.number);
+}
+
+Group::~Group() {
+  std::uint64_t next_sequence = place.first_sequence;
+  for (const Stream& stream : streams) next_sequence = std::max(next_sequence, stream.next_sequence);
+  place.numbers->give_back(
+      place.number, {.members = members, .next_sequence = next_sequence, .failed = failure.has_value()});
 }
 
 }  // namespace lockstep::comm

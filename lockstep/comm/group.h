@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/execution.h"
+#include "lockstep/comm/group_numbers.h"
 #include "lockstep/comm/plan.h"
 #include "lockstep/transport/endpoint.h"
 
@@ -19,16 +21,24 @@ namespace lockstep::comm {
 
 struct Operation;
 
-// Streams of the endpoint that one group takes: its collective streams, then as many for send and recv.
-inline constexpr transport::StreamId kEndpointStreamsPerGroup = 2 * kStreamsPerGroup;
+// Where a group stands among the groups of its process.
+struct GroupPlace {
+  std::shared_ptr<GroupNumbers> numbers;  // shared by all groups of the process
+  std::size_t number = 0;
+  // Of the first call: calls that were made on these streams before are not mistaken for those of this group.
+  std::uint64_t first_sequence = 0;
+};
 
 // The ranks of a communicator and the state of its streams. Everything below `planner` belongs to the thread
 // that drives the engine.
 class Group {
  public:
-  // Collective in spirit: all members construct it with the same arguments.
-  Group(transport::Endpoint& endpoint, std::vector<Rank> members, transport::StreamId first_stream,
-        GroupSettings settings, Topology topology);
+  // Collective in spirit: all members construct it with the same arguments. The number is taken until the
+  // group ends.
+  Group(transport::Endpoint& endpoint, std::vector<Rank> members, GroupPlace place, GroupSettings settings);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
 
   int size() const { return static_cast<int>(members.size()); }
   transport::StreamId collective_stream(std::uint32_t stream) const { return first_stream + stream; }
@@ -37,6 +47,7 @@ class Group {
   }
 
   const std::vector<Rank> members;  // ranks of the endpoint
+  const GroupPlace place;
   const transport::StreamId first_stream;
   const GroupSettings settings;
   const Rank rank;  // ours, in this group

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <string_view>
+
 namespace lockstep::comm {
 
 // What it takes to move a message over one kind of link.
@@ -21,5 +24,18 @@ struct LinkModel {
 
   bool operator==(const LinkModel&) const = default;
 };
+
+// As `lockstep bench collectives --tune` prints it: a part of TOML, with one number to a line.
+//   [comm.model]
+//   add_gigabytes_per_second = 12
+//   [comm.model.memory]
+//   latency_us = 0.3
+//   ...
+std::string to_toml(const LinkModel& model);
+
+// Reads that back; comments and blank lines are skipped. UsageError naming `name` (of the file) and the line
+// unless every value is there once and makes sense.
+LinkModel parse_link_model(std::string_view text, std::string_view name);
+LinkModel load_link_model(const std::string& path);
 
 }  // namespace lockstep::comm

@@ -60,6 +60,8 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
   spec.pieces = request.pieces;
   if (request.algorithm) {
     spec.algorithm = *request.algorithm;
+    spec.inner = request.inner;
+    spec.outer = request.outer;
     spec = complete_spec(std::move(spec), request.dtype, topology_, model_);
   } else {
     spec = candidates(spec, request.dtype, topology_, model_, request.exact).front().spec;
@@ -78,6 +80,8 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
                     .dtype = spec.op == schedule::Op::barrier ? DType::fp32 : request.dtype,
                     .reduce = reduces(spec.op) ? request.reduce : kernels::ReduceOp::sum,
                     .algorithm = spec.algorithm,
+                    .inner = spec.inner,
+                    .outer = spec.outer,
                     .root = has_root(spec.op) ? spec.root : 0,
                     .count = spec.count,
                     .shape_digest = shape_digest_of(spec)};

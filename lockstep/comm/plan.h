@@ -33,9 +33,11 @@ struct PlanRequest {
   kernels::ReduceOp reduce = kernels::ReduceOp::sum;
   std::size_t count = 0;
   Rank root = 0;
-  std::optional<schedule::Algorithm> algorithm;  // none: the selector's choice
+  std::optional<schedule::Algorithm> algorithm = {};        // none: the selector's choice
+  schedule::Algorithm inner = schedule::Algorithm::direct;  // of hierarchical
+  schedule::Algorithm outer = schedule::Algorithm::direct;
   bool exact = true;
-  std::vector<std::vector<Subtree>> pieces;  // lane tree; empty: no lanes
+  std::vector<std::vector<Subtree>> pieces = {};  // lane tree; empty: no lanes
 
   bool operator==(const PlanRequest&) const = default;
 };

@@ -86,7 +86,9 @@ std::vector<HostSlots> load_hostfile(const std::filesystem::path& path) {
   std::string text(kMaxFileBytes + 1, '\0');
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!in.is_open() || in.bad()) {
-    throw UsageError(fmt::format("cannot read host file {}: {}", path.string(), std::strerror(errno)));
+    throw UsageError(
+        fmt::format("cannot read the host file {}: {}; it has a line such as `node1 slots=4` for each host",
+                    path.string(), std::strerror(errno)));
   }
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMaxFileBytes) {

@@ -10,14 +10,15 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "lockstep/base/cpu.h"
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/rendezvous/line_prefix.h"
+#include "lockstep/rendezvous/open_files.h"
 #include "lockstep/rendezvous/server.h"
+#include "lockstep/rendezvous/signal_inbox.h"
 #include "lockstep/rendezvous/worker_environment.h"
 
 namespace lockstep::rendezvous {
@@ -29,46 +30,20 @@ using transport::Secret;
 
 constexpr int kLostPeerCode = 75;
 
-// Signals that this process takes through a descriptor while it launches; restored at the end.
-class SignalInbox {
- public:
-  SignalInbox() {
-    ::sigemptyset(&taken_);
-    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::sigaddset(&taken_, number);
-    ::pthread_sigmask(SIG_BLOCK, &taken_, &before_);
-    fd_ = Descriptor(::signalfd(-1, &taken_, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~SignalInbox() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalInbox(const SignalInbox&) = delete;
-  SignalInbox& operator=(const SignalInbox&) = delete;
-
-  int fd() const { return fd_.get(); }
-  const sigset_t& mask_before() const { return before_; }
-
-  // The next signal, 0 when there is none.
-  int take() {
-    signalfd_siginfo info{};
-    return ::read(fd_.get(), &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  sigset_t taken_{};
-  sigset_t before_{};
-  Descriptor fd_;
-};
-
-void write_all(int fd, std::string_view text) {
+// The errno of what failed; 0: all is written.
+int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t put = ::write(fd, text.data(), text.size());
     if (put < 0 && errno == EAGAIN) {
       pollfd entry{fd, POLLOUT, 0};
       ::poll(&entry, 1, -1);
     } else if (put < 0 && errno != EINTR) {
-      return;  // a closed output must not end the run
+      return errno;
     } else if (put > 0) {
       text.remove_prefix(static_cast<std::size_t>(put));
     }
   }
+  return 0;
 }
 
 // One captured stream of a worker, on its way to ours.
@@ -76,17 +51,28 @@ struct Relay {
   Descriptor from;
   int to = -1;
   LinePrefix lines;
+  int error = 0;  // why our stream took no more; what comes after that is dropped
 
-  // Moves what is there without waiting; false at the end of the stream.
+  // Moves what is there without waiting; false at the end of the stream. Returns now and then although there
+  // is more: a worker that never stops writing must not keep us from anything else.
   bool pump() {
+    constexpr int kMostReads = 16;
     std::array<char, 16'384> buffer;
-    while (true) {
+    for (int i = 0; i < kMostReads; ++i) {
       pollfd entry{from.get(), POLLIN, 0};
       if (::poll(&entry, 1, 0) <= 0) return true;
       const ssize_t got = ::read(from.get(), buffer.data(), buffer.size());
       if (got <= 0) return got < 0 && errno == EINTR;
-      write_all(to, lines.feed({buffer.data(), static_cast<std::size_t>(got)}));
+      put(lines.feed({buffer.data(), static_cast<std::size_t>(got)}));
     }
+    return true;
+  }
+
+  void finish() { put(lines.finish()); }
+
+ private:
+  void put(std::string_view text) {
+    if (error == 0) error = write_all(to, text);
   }
 };
 
@@ -116,19 +102,23 @@ class Crew {
     while (running() > 0) {
       wait_for_event();
       forward_signals();
-      relays_.remove_if([](Relay& relay) { return finished(relay, false); });
+      relays_.remove_if([this](Relay& relay) { return finished(relay, false); });
       reap();
       press_on();
     }
     // Whoever still holds the other end is not one of ours.
-    relays_.remove_if([](Relay& relay) { return finished(relay, true); });
+    relays_.remove_if([this](Relay& relay) { return finished(relay, true); });
     return std::move(result_);
   }
 
  private:
-  static bool finished(Relay& relay, bool last) {
+  bool finished(Relay& relay, bool last) {
     const bool open = relay.pump();
-    if (!open || last) write_all(relay.to, relay.lines.finish());
+    if (!open || last) relay.finish();
+    if (relay.error != 0 && result_.output_error == 0) {
+      result_.output_error = relay.error;
+      end_by_ = Deadline::after(milliseconds(0));  // nobody can see what the ranks have to say
+    }
     return !open || last;
   }
 
@@ -153,7 +143,9 @@ class Crew {
     while (const int number = inbox_.take()) {
       signal_all(number);
       const bool is_end = number == SIGINT || number == SIGTERM || number == SIGHUP;
-      if (is_end && !end_by_) end_by_ = Deadline::after(grace_);
+      if (!is_end) continue;
+      if (!result_.first_failure && result_.interrupted_by == 0) result_.interrupted_by = number;
+      if (!end_by_) end_by_ = Deadline::after(grace_);
     }
   }
 
@@ -189,12 +181,6 @@ class Crew {
   bool terminated_ = false;
 };
 
-int usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
-
 WorkerGroup group_of(const LaunchOptions& options, const Secret& secret) {
   WorkerGroup group{.world = options.workers,
                     .first_rank = 0,
@@ -220,6 +206,24 @@ Secret find_or_make_secret(bool one_host) {
   return secret.empty() && one_host ? Secret::generate() : secret;
 }
 
+// The listener would refuse too, but cannot know of keygen.
+void expect_secret(const WorkerGroup& group) {
+  if (!group.secret.empty() || is_loopback(group.master) || transport::tls_from_environment()) return;
+  throw UsageError(
+      fmt::format("ranks will not meet at {} without a secret: make one with `lockstep keygen FILE`, copy "
+                  "it to all hosts and set LOCKSTEP_SECRET_FILE",
+                  group.master.to_string()));
+}
+
+// Each worker is watched through a descriptor, and comes to the rendezvous with a connection.
+void require_descriptors(const LaunchOptions& options, const WorkerGroup& group) {
+  constexpr std::uint64_t kBesides = 12;
+  const auto workers = static_cast<std::uint64_t>(group.local_world);
+  const auto guests = static_cast<std::uint64_t>(group.node_rank == 0 ? group.world : 0);
+  require_open_files(fmt::format("launching {} ranks", group.local_world),
+                     kBesides + guests + workers * (options.prefix_output ? 3 : 1));
+}
+
 }  // namespace
 
 const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failure> failures) {
@@ -239,11 +243,13 @@ LaunchResult launch(const LaunchOptions& options) {
                      .capture_output = options.prefix_output,
                      .signal_mask = {}};
   WorkerGroup group = group_of(options, find_or_make_secret(!options.hosts));
+  require_descriptors(options, group);
 
-  SignalInbox inbox;
+  SignalInbox inbox({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
   spawn.signal_mask = inbox.mask_before();
   std::optional<Server> server;
   if (group.node_rank == 0) {
+    expect_secret(group);
     server.emplace(ServerOptions{.listen = listening_address(group.master),
                                  .world = group.world,
                                  .run = group.run,

@@ -42,7 +42,10 @@ struct LaunchResult {
     std::string to_string() const;  // "rank 2 (pid 77) ended with exit code 3"
   };
   std::optional<Failure> first_failure;
+  int interrupted_by = 0;  // the first of SIGINT, SIGTERM and SIGHUP that came before any rank failed
+  int output_error = 0;    // errno, when prefixed output could not be written and the ranks were ended for it
 
+  // Of the ranks: 0, or that of the first failure.
   int exit_code() const { return first_failure ? first_failure->status.shell_code() : 0; }
 };
 
@@ -55,7 +58,7 @@ const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failu
 // SIGUSR2 are forwarded while it runs; the first three also start the end as a failure does. When the calling
 // thread dies, even by SIGKILL, the kernel kills the workers. Call from a thread that lives as long as the
 // process and when no other thread takes these signals. UsageError when the program cannot be started, the
-// port is in use, or a secret is missing.
+// port is in use, a secret is missing, or the limit on open files is too low.
 LaunchResult launch(const LaunchOptions& options);
 
 }  // namespace lockstep::rendezvous

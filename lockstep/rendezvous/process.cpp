@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/rendezvous/open_files.h"
 #include "lockstep/rendezvous/text.h"
 
 namespace lockstep::rendezvous {
@@ -30,10 +31,7 @@ struct Pipe {
 
 Pipe make_pipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    throw UsageError(fmt::format("cannot make a pipe: {}; raise the limit on open files (ulimit -n)",
-                                 std::strerror(errno)));
-  }
+  if (::pipe2(ends, O_CLOEXEC) != 0) cannot("make a pipe");
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -81,7 +79,7 @@ Prepared prepare(const SpawnOptions& options) {
   if (::getppid() != prepared.parent) ::_exit(127);
   ::setpgid(0, 0);
   // A handler is reset by exec, but an ignored signal would stay ignored.
-  ::signal(SIGPIPE, SIG_DFL);
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) ::signal(ignored, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, prepared.signal_mask, nullptr);
   if (::dup2(prepared.input, STDIN_FILENO) < 0) report_and_leave(prepared);
   if (prepared.output >= 0 && ::dup2(prepared.output, STDOUT_FILENO) < 0) report_and_leave(prepared);
@@ -146,6 +144,7 @@ std::string find_program(const std::string& name, const Environment& environment
 ChildProcess::ChildProcess(const SpawnOptions& options) {
   Prepared prepared = prepare(options);
   const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null) cannot("open /dev/null");
   Pipe report = make_pipe();
   Pipe output = options.capture_output ? make_pipe() : Pipe{};
   Pipe error_output = options.capture_output ? make_pipe() : Pipe{};
@@ -156,10 +155,20 @@ ChildProcess::ChildProcess(const SpawnOptions& options) {
 
   pid_ = ::fork();
   if (pid_ == 0) become_worker(prepared);
-  if (pid_ < 0) cannot_start(options.program, std::strerror(errno));
+  if (pid_ < 0) {
+    cannot_start(options.program, errno == EAGAIN ? "no more processes are allowed (ulimit -u, control group)"
+                                                  : std::strerror(errno));
+  }
   // Also here: whoever comes first, a signal to the group reaches the child.
   ::setpgid(pid_, pid_);
   pid_fd_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  if (!pid_fd_) {
+    // Only through it is the end of the child seen.
+    const int error = errno;
+    end();
+    errno = error;
+    cannot("watch a process");
+  }
   report.write = Descriptor();
   output_ = std::move(output.read);
   error_output_ = std::move(error_output.read);
@@ -177,7 +186,10 @@ ChildProcess::ChildProcess(ChildProcess&& other) noexcept
       status_(other.status_) {}
 
 ChildProcess::~ChildProcess() {
-  if (pid_ < 0 || status_) return;
+  if (pid_ >= 0 && !status_) end();
+}
+
+void ChildProcess::end() const {
   signal(SIGKILL);
   ::waitpid(pid_, nullptr, 0);
 }

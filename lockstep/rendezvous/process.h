@@ -40,7 +40,7 @@ std::string find_program(const std::string& name, const Environment& environment
 // thread that started it ends, however it ends. Destroying this kills the child and waits for it.
 class ChildProcess {
  public:
-  // UsageError when the program cannot be executed.
+  // UsageError when the program cannot be executed or watched.
   explicit ChildProcess(const SpawnOptions& options);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
@@ -59,6 +59,8 @@ class ChildProcess {
   void signal(int number) const;
 
  private:
+  void end() const;
+
   pid_t pid_ = -1;
   transport::Descriptor pid_fd_;
   transport::Descriptor output_;

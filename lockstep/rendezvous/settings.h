@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names under which each placement value may be given, and the search through them. Internal to
-// environment.cpp and placement.cpp.
+// The names under which each placement value may be given, and the search through them. For those who resolve
+// and those who report a placement.
 #pragma once
 
 #include <array>

@@ -39,6 +39,9 @@ class Endpoint {
   // Name of the kind of link to the peer: "loopback", "shm", "tcp", "mpi".
   virtual std::string_view kind(Rank peer) const = 0;
 
+  // Whether the peer runs on this host and so competes for its cores. Transports between hosts find out.
+  virtual bool shares_host(Rank) const { return true; }
+
   // The channel to a peer (not to ourselves) on a stream (< kMaxStreams); it lives as long as the endpoint.
   virtual Channel& channel(Rank peer, StreamId stream) = 0;
 

@@ -4,6 +4,7 @@
 // them dies.
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -47,6 +48,12 @@ std::vector<pid_t> children_of(pid_t pid) {
 
 bool exists(pid_t pid) {
   return ::kill(pid, 0) == 0;
+}
+
+std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
 }
 
 // The ranks, once all of them run.
@@ -133,6 +140,49 @@ TEST(BenchProcesses, ARankThatIsKilledEndsTheRunAndItsRanks) {
   EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
   EXPECT_THAT(finished.error_output, HasSubstr("rank"));
   EXPECT_TRUE(all_gone(ranks));
+}
+
+// Ranks end, MPI's files go, and the sentence is ours alone.
+TEST(BenchProcesses, ASignalEndsTheRunInOrder) {
+  std::vector<std::pair<int, std::vector<std::string>>> cases = {{SIGINT, {"--transport", "shm"}},
+                                                                 {SIGTERM, {"--transport", "loopback"}}};
+  if (LOCKSTEP_TEST_MPI) cases.push_back({SIGTERM, {"--against", "mpi"}});
+  for (auto& [signal, arguments] : cases) {
+    const TemporaryFolder folder;
+    arguments.insert(arguments.begin(),
+                     {"bench", "collectives", "--bytes", "1M", "--turns", "1000", "--json"});
+    const auto before = names_in("/dev/shm");
+    Program program(arguments, {{"TMPDIR", folder.file("")}});
+    // The MPI opponent is started first, as one process; its ranks make their files a little later.
+    const auto children = wait_for_children(program.pid(), arguments.back() == "loopback" ? 0 : 2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ASSERT_EQ(::kill(program.pid(), signal), 0);
+    const Finished finished = program.finish();
+    EXPECT_EQ(finished.exit_code, 128 + signal) << finished.error_output;
+    EXPECT_EQ(finished.error_output,
+              signal == SIGINT ? "lockstep: interrupted by SIGINT\n" : "lockstep: interrupted by SIGTERM\n");
+    EXPECT_TRUE(all_gone(children));
+    EXPECT_EQ(names_in("/dev/shm"), before);
+  }
+}
+
+TEST(BenchProcesses, RanksThatCannotStartGiveTheFirstCauseAlone) {
+  const Finished finished =
+      run_program(bench({"--bytes", "4K"}), {{"LOCKSTEP_TLS_CERT", "/nonexistent/cert"}});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(lines_in(finished.error_output), 1U) << finished.error_output;
+}
+
+TEST(BenchProcesses, RanksConnectOverMpi) {
+  const Finished finished = run_program(bench({"--transport", "mpi", "--bytes", "64K", "--json"}));
+  if (!LOCKSTEP_TEST_MPI) {
+    EXPECT_NE(finished.exit_code, 0);
+    return;
+  }
+  const auto lines = lines_of(finished);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0]["transport"], "mpi");
+  EXPECT_EQ(lines[0]["correct"], true);
 }
 
 TEST(BenchProcesses, KillingTheCoordinatorEndsItsRanks) {

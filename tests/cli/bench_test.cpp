@@ -129,9 +129,12 @@ TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
   const std::vector<std::pair<Arguments, std::string>> cases = {
       {{"--algorithm", "magic"}, "magic"},
       {{"--algorithm", "direct,"}, "--algorithm"},
-      {{"--op", "all_reduc"}, "all_reduc"},
+      {{"--op", "all_reduc"}, "--op is 'all_reduc': did you mean 'all_reduce'?"},
+      {{"--op", "all_reduce,all"}, "write all alone"},
+      {{"--op", "fly"}, "--op is 'fly': expected one of all_reduce, "},
       {{"--bytes", "1023"}, "1023"},
       {{"--bytes", "oops"}, "oops"},
+      {{"--bytes", "1T"}, "--bytes is '1T': expected sizes such as 4096, 4K or 1M, at most 64G"},
       {{"--op", "all_to_all", "--ranks", "3", "--bytes", "4096"}, "multiple of 12"},
       {{"--ranks", "0"}, "--ranks"},
       {{"--ranks", "-3"}, "--ranks"},
@@ -144,7 +147,12 @@ TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
       {{"--exact", "maybe"}, "maybe"},
       {{"--against", "nccl"}, "nccl"},
       {{"--algorithm", "lanes", "--op", "broadcast"}, "broadcast"},
-      {{"--nonsense"}, "--nonsense"},
+      {{"--algorithm", "ring", "--exact", "true"}, "--exact true"},
+      {{"--algorithm", "lanes", "--ranks", "3"}, "not 3"},
+      {{"--tune", "--against", "memcpy"}, "--tune chooses"},
+      {{"--against", "gloo", "--op", "reduce"}, "all_reduce only"},
+      {{"--ranks", "2", "--ranks", "3"}, "--ranks is given twice"},
+      {{"--nonsense"}, "unknown flag of lockstep bench collectives '--nonsense'"},
       {{"more"}, "more"},
   };
   for (const auto& [arguments, named] : cases) {
@@ -157,15 +165,18 @@ TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
   EXPECT_THROW(run_bench({"kernels"}, out), UsageError);
 }
 
+// Not even the head of the table stands before such a refusal.
 TEST(BenchCollectives, RefusesWhatOnlyTheRanksCanSee) {
-  // An inexact algorithm with exact results asked for; and lanes on a world that is no power of two.
   std::ostringstream out;
   EXPECT_THROW(
-      run_bench({"collectives", "--transport", "loopback", "--algorithm", "ring", "--exact", "true"}, out),
+      run_bench({"collectives", "--transport", "loopback", "--against", "gloo", "--dtype", "bf16"}, out),
       UsageError);
-  EXPECT_THROW(
-      run_bench({"collectives", "--transport", "loopback", "--ranks", "3", "--algorithm", "lanes"}, out),
-      UsageError);
+  EXPECT_EQ(out.str(), "");
+}
+
+TEST(BenchCollectives, OneRankHasNoBus) {
+  const auto lines = lines_of({"--ranks", "1", "--bytes", "4K"});
+  EXPECT_TRUE(lines.at(0)["busbw_gbps"].is_null());
 }
 
 }  // namespace

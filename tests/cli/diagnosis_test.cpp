@@ -7,6 +7,7 @@
 namespace lockstep::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -71,7 +72,10 @@ TEST(Diagnosis, LargeWorldsNeedOpenFiles) {
   Examination large = of_world(1000, 8, "node1");
   large.secret.origin = SecretCheck::Origin::value;
   EXPECT_THAT(diagnose(large).problems,
-              ElementsAre(HasSubstr("a world of 1000 needs about 4064 open files")));
+              ElementsAre(AllOf(HasSubstr("a world of 1000 needs about 4024 open files"),
+                                HasSubstr("it cannot be raised above 1024 here"))));
+  large.system.open_files_hard_limit = 1 << 20;
+  EXPECT_THAT(diagnose(large).problems, ElementsAre(HasSubstr("raise it with `ulimit -n 4024`")));
 }
 
 TEST(Diagnosis, AdvisesOnCoresAndPages) {

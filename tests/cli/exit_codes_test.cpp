@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/exit_codes.h"
 
+#include <csignal>
+#include <new>
+#include <system_error>
+
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/cli/errors.h"
 
 namespace lockstep::cli {
 namespace {
@@ -23,6 +28,19 @@ TEST(ExitCodes, EveryKindOfErrorHasItsCode) {
   EXPECT_EQ(verdict_for<AuthenticationError>("x").code, 75);
   EXPECT_EQ(verdict_for<std::runtime_error>("x").code, 70);
   EXPECT_EQ(verdict_on(std::make_exception_ptr(7)).code, 70);
+  EXPECT_EQ(verdict_for<OutputError>("x").code, 74);
+  EXPECT_EQ(verdict_on(std::make_exception_ptr(Interrupted(SIGTERM))).code, 143);
+  EXPECT_EQ(verdict_on(std::make_exception_ptr(Interrupted(SIGTERM))).sentence, "interrupted by SIGTERM");
+}
+
+TEST(ExitCodes, MissingMemoryIsNoBug) {
+  const std::system_error no_thread(std::make_error_code(std::errc::resource_unavailable_try_again));
+  const std::system_error other(std::make_error_code(std::errc::io_error));
+  for (const auto& error : {std::make_exception_ptr(std::bad_alloc()), std::make_exception_ptr(no_thread)}) {
+    EXPECT_EQ(verdict_on(error).code, 2);
+    EXPECT_NE(verdict_on(error).sentence.find("not enough memory"), std::string::npos);
+  }
+  EXPECT_EQ(verdict_on(std::make_exception_ptr(other)).code, 70);
 }
 
 TEST(ExitCodes, ASentenceIsOneLine) {

@@ -88,7 +88,21 @@ TEST(Launch, InterruptedRanksGiveTheSignalsCode) {
   wait_for_line(folder.file("up0"));
   wait_for_line(folder.file("up1"));
   ::kill(program.pid(), SIGINT);
-  EXPECT_EQ(program.finish().exit_code, 130);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130);
+  EXPECT_EQ(finished.error_output, "lockstep: interrupted by SIGINT\n");
+}
+
+TEST(Launch, SeveralHostsMustBeToldApart) {
+  TemporaryFolder folder;
+  const std::string hosts = folder.write("hosts", "127.0.0.1 slots=1\nother slots=2\n");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"launch", "--nnodes", "2", "--master-addr", "127.0.0.1", "true"},
+        {"launch", "--hostfile", hosts, "true"}}) {
+    const Finished finished = run_program(arguments);
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_THAT(finished.error_output, HasSubstr("lockstep: --node-rank is missing"));
+  }
 }
 
 TEST(Launch, KillingTheLauncherLeavesNoOrphan) {

@@ -86,6 +86,14 @@ Finished run_program(std::vector<std::string> arguments, const Environment& extr
   return Program(std::move(arguments), extra).finish();
 }
 
+Finished run_shell(const std::string& script, const Environment& extra) {
+  rendezvous::SpawnOptions options = spawn_options({}, extra);
+  options.program = "/bin/sh";
+  options.arguments = {"sh", "-c", script};
+  options.environment["LOCKSTEP"] = LOCKSTEP_PROGRAM;
+  return Program(options).finish();
+}
+
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = ::testing::TempDir() + "/cliXXXXXX";
   path_ = ::mkdtemp(pattern.data());

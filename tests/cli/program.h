@@ -35,10 +35,16 @@ class Program {
   Finished finish(std::chrono::seconds limit = std::chrono::seconds(60));
 
  private:
+  friend Finished run_shell(const std::string& script, const Environment& extra);
+  explicit Program(const rendezvous::SpawnOptions& options) : process_(options) {}
+
   rendezvous::ChildProcess process_;
 };
 
 Finished run_program(std::vector<std::string> arguments, const Environment& extra = {});
+
+// A shell script that finds the program as "$LOCKSTEP", in the same environment.
+Finished run_shell(const std::string& script, const Environment& extra = {});
 
 // A folder that is removed with all its contents.
 class TemporaryFolder {

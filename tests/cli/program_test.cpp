@@ -14,6 +14,7 @@ namespace lockstep::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
@@ -39,7 +40,13 @@ TEST(Program, PrintsVersionAndHelp) {
   }
   for (const char* command : {"doctor", "keygen", "launch", "bench"}) {
     EXPECT_EQ(run_program({command, "--help"}).exit_code, 0) << command;
+    EXPECT_EQ(run_program({"help", command}).output, run_program({command, "--help"}).output);
   }
+  EXPECT_EQ(run_program({"version"}).output, version.output);
+  EXPECT_EQ(run_program({"help"}).output, help.output);
+  EXPECT_THAT(run_program({"launch", "--help"}).output, HasSubstr("[--] PROGRAM [ARGUMENTS...]"));
+  EXPECT_THAT(run_program({"bench", "--help"}).output,
+              AllOf(HasSubstr("reduce_scatter"), HasSubstr("halving_doubling")));
 }
 
 TEST(Program, WithoutACommandItExplainsItself) {
@@ -60,9 +67,24 @@ TEST(Program, SuggestsWhatWasProbablyMeant) {
 }
 
 TEST(Program, RefusesBadFlagValues) {
-  EXPECT_EQ(run_program({"launch", "-n", "0", "true"}).exit_code, 2);
-  EXPECT_EQ(run_program({"launch", "-n", "x", "true"}).exit_code, 2);
-  EXPECT_EQ(run_program({"keygen"}).exit_code, 2);
+  expect_refusal(run_program({"launch", "-n", "0", "true"}), 2,
+                 "-n is '0': expected a whole number from 1 to 65536");
+  expect_refusal(run_program({"launch", "-nx", "true"}), 2,
+                 "-n is 'x': expected a whole number from 1 to 65536");
+  expect_refusal(run_program({"launch", "--workers=-1", "true"}), 2,
+                 "--workers is '-1': expected a whole number");
+  expect_refusal(run_program({"launch", "--grace", "nan", "true"}), 2,
+                 "--grace is 'nan': expected a number from 0");
+  expect_refusal(run_program({"launch", "-n"}), 2, "-n needs a value");
+  expect_refusal(run_program({"launch", "-n", "2", "--workers", "3", "true"}), 2, "--workers is given twice");
+  expect_refusal(run_program({"doctor", "--run-id", "--json"}), 2, "--run-id needs a value");
+  expect_refusal(run_program({"doctor", "--json=yes"}), 2, "--json takes no value");
+  expect_refusal(run_program({"doctor", "now"}), 2, "lockstep doctor does not take 'now'");
+  expect_refusal(run_program({"keygen"}), 2, "lockstep keygen needs FILE");
+  expect_refusal(run_program({"keygen", ""}), 2, "the name of the file is empty");
+  expect_refusal(run_program({"keygen", "--", "-a", "b"}), 2, "lockstep keygen does not take 'b'");
+  expect_refusal(run_program({"launch", "-x", "true"}), 2, "`lockstep launch --help` lists them");
+  expect_refusal(run_program({"keygen", "a", "b"}), 2, "lockstep keygen does not take 'b'");
   expect_refusal(run_program({"launch", "-n", "2"}), 2, "no program to launch");
 }
 
@@ -72,9 +94,10 @@ TEST(Doctor, SaysWhereEveryValueCameFrom) {
       {{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_WORLD_SIZE", "4"}, {"LOCKSTEP_RUN_ID", "abc"}});
   EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
   const json report = json::parse(finished.output);
-  EXPECT_EQ(report["placement"]["rank"], (json{{"value", "1"}, {"source", "RANK (torchrun)"}}));
+  EXPECT_EQ(report["placement"]["rank"], (json{{"value", 1}, {"source", "RANK (torchrun)"}}));
+  EXPECT_EQ(report["placement"]["local-rank"], (json{{"value", nullptr}, {"source", "default"}}));
   EXPECT_EQ(report["placement"]["run-id"]["source"], "LOCKSTEP_RUN_ID");
-  EXPECT_EQ(report["placement"]["threads"], (json{{"value", "3"}, {"source", "--threads"}}));
+  EXPECT_EQ(report["placement"]["threads"], (json{{"value", 3}, {"source", "--threads"}}));
   EXPECT_EQ(report["placement"]["master-addr"]["source"], "default");
   EXPECT_TRUE(report["transports"]["shm"]["available"]);
   EXPECT_TRUE(report["transports"]["tcp"]["available"]);
@@ -136,6 +159,13 @@ TEST(Keygen, NamesAFolderThatDoesNotExist) {
                  "cannot write /nonexistent/secret: No such file or directory");
 }
 
+TEST(Keygen, SaysWhatToNameInstead) {
+  const TemporaryFolder folder;
+  expect_refusal(run_program({"keygen", folder.file("")}), 2, "is a folder: name the file to create in it");
+  expect_refusal(run_program({"keygen", "/dev/null"}), 2, "/dev/null is there and is not an ordinary file");
+  expect_refusal(run_program({"keygen", "/dev/shm"}), 2, "/dev/shm is a folder");
+}
+
 // --- Bad input.
 
 TEST(BadInput, MalformedNodeList) {
@@ -150,6 +180,8 @@ TEST(BadInput, MalformedHostFile) {
   const std::string hosts = folder.write("hosts", "a slots=2\nb slots=many\n");
   expect_refusal(run_program({"launch", "--hostfile", hosts, "true"}), 2,
                  hosts + ":2: slots is 'many': expected a whole number from 1 to 65536");
+  expect_refusal(run_program({"launch", "--hostfile", folder.file("none"), "true"}), 2,
+                 "No such file or directory; it has a line such as `node1 slots=4` for each host");
   expect_refusal(run_program({"doctor", "--meet", "--hostfile", hosts}), 2, hosts + ":2: slots is 'many'");
 }
 

@@ -79,6 +79,22 @@ void all_reduce_every_algorithm(Communicator& world) {
   }
 }
 
+void all_reduce_by_a_hierarchy_of_any_two(Communicator& world) {
+  const auto expected = reduced_values(world.size(), 11, DType::fp32, 1000, Values::small, ReduceOp::sum);
+  for (Algorithm inner : kAlgorithms) {
+    for (Algorithm outer : kAlgorithms) {
+      const Options options{.algorithm = Algorithm::hierarchical, .inner = inner, .outer = outer};
+      auto data = values_of(world.rank(), 11, DType::fp32, 1000, Values::small);
+      if (inner == Algorithm::hierarchical || outer == Algorithm::hierarchical) {
+        EXPECT_THROW(world.all_reduce(data, options), UsageError);
+        continue;
+      }
+      world.all_reduce(data, options);
+      EXPECT_SAME(data, expected, DType::fp32, "{} inside, {} between", name_of(inner), name_of(outer));
+    }
+  }
+}
+
 void all_reduce_large_registered_and_not(Communicator& world) {
   constexpr std::size_t kCount = 700'001;
   comm::Buffer registered = world.allocate(kCount * sizeof(float));
@@ -204,7 +220,7 @@ void send_and_recv_around_the_ring(Communicator& world) {
 void lane_sums_do_not_depend_on_ownership(Communicator& world) {
   constexpr int kLanes = 8;
   constexpr std::size_t kCount = 1003;
-  const auto expected = reduced_values(kLanes, 10, DType::fp32, kCount, Values::rough, ReduceOp::sum);
+  auto expected = reduced_values(kLanes, 10, DType::fp32, kCount, Values::rough, ReduceOp::sum);
   std::vector<LaneOwnership> ownerships = {even_ownership(kLanes, world.size())};
   // All lanes on the last rank; all on the first; uneven.
   std::vector<double> weights(static_cast<std::size_t>(world.size()), 0.0);
@@ -227,9 +243,18 @@ void lane_sums_do_not_depend_on_ownership(Communicator& world) {
       partials.push_back(values_of(piece.first, 10, DType::fp32, kCount, Values::rough));
     }
     if (partials.empty()) partials.emplace_back(kCount * sizeof(float));
+    std::vector<std::vector<std::byte>> again = partials;
+
     std::vector<Bytes> views(partials.begin(), partials.end());
     world.all_reduce_lanes(views, pieces);
     EXPECT_SAME(partials[0], expected, DType::fp32, "{} lanes here", pieces[world.rank()].size());
+
+    views.assign(again.begin(), again.end());
+    world.reduce_scatter_lanes(views, pieces);
+    const Range chunk =
+        chunk_range(kCount, static_cast<std::size_t>(world.size()), static_cast<std::size_t>(world.rank()));
+    EXPECT_SAME(part(again[0], chunk, DType::fp32), part(expected, chunk, DType::fp32), DType::fp32,
+                "{} lanes here, scattered", pieces[world.rank()].size());
   }
 }
 
@@ -299,6 +324,7 @@ const std::vector<CollectiveCase>& collective_cases() {
   static const std::vector<CollectiveCase> cases = {
       {"AllReduceEveryDtypeAndOp", all_reduce_every_dtype_and_op},
       {"AllReduceEveryAlgorithm", all_reduce_every_algorithm},
+      {"AllReduceByAHierarchyOfAnyTwo", all_reduce_by_a_hierarchy_of_any_two},
       {"AllReduceLargeRegisteredAndNot", all_reduce_large_registered_and_not},
       {"ReduceScatterEveryAlgorithm", reduce_scatter_every_algorithm},
       {"ReduceEveryAlgorithmAndRoot", reduce_every_algorithm_and_root},

@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <functional>
 #include <latch>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -18,7 +20,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/transport/loopback/endpoint.h"
 
+#include "tests/comm/scripted_endpoint.h"
 #include "tests/support/ranks.h"
 #include "tests/support/worlds.h"
 
@@ -31,6 +35,7 @@ using comm::Communicator;
 using comm::Options;
 using comm::ReduceOp;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 // What the call throws, with its kind in front; "nothing" if it does not throw.
@@ -188,6 +193,107 @@ TEST_P(Failures, CancelAbortsBothSides) {
       comm::Work work = comm.barrier_async({.stream = 1});
       EXPECT_THAT(failure_of([&] { work.wait(); }), HasSubstr("cancelled by its caller"));
     }
+  });
+}
+
+// A rank that comes late hears of a failure from all who know of it, and says who was first.
+TEST_P(Failures, OnlyTheFirstCauseIsShown) {
+  std::latch others_failed(2);
+  run(3, [&](Communicator& comm) {
+    std::string failure;
+    if (comm.rank() == 2) {
+      comm::Work work = comm.barrier_async({.stream = 1});
+      work.cancel();
+      failure = failure_of([&] { work.wait(); });
+    } else {
+      if (comm.rank() == 1) others_failed.wait();
+      failure = failure_of([&] { comm.all_reduce(floats(8)); });
+      EXPECT_EQ(failure,
+                "Aborted: all_reduce #0 on dp: rank 2 failed: barrier #0 on dp was cancelled by its caller");
+    }
+    if (comm.rank() != 1) others_failed.count_down();
+    EXPECT_THAT(failure_of([&] { comm.barrier(); }), HasSubstr("unusable since an earlier failure"));
+  });
+}
+
+TEST_P(Failures, ACommunicatorThatGoesTakesItsWorkAlong) {
+  std::array<float, 8> data{};  // outlives all ranks
+  run(2, [&](Communicator& comm) {
+    comm.barrier();
+    if (comm.rank() == 0) {
+      comm.all_reduce_async(std::as_writable_bytes(std::span(data)));
+      comm.barrier_async({.stream = 1});
+      return;  // its communicator is destroyed
+    }
+    EXPECT_THAT(failure_of([&] { comm.broadcast(floats(8), {.root = 0}); }),
+                AnyOf(HasSubstr("destroyed here while an operation was under way"), HasSubstr("is gone"),
+                      HasSubstr("rank 0 calls all_reduce")));
+  });
+}
+
+TEST_P(Failures, WorkKeepsItsEngine) {
+  run(2, [](Communicator& comm) {
+    comm::Work work;
+    std::array<float, 8> ones{};
+    ones.fill(1);
+    {
+      const Communicator copy = std::move(comm);
+      work = copy.all_reduce_async(std::as_writable_bytes(std::span(ones)));
+    }
+    work.wait();
+    EXPECT_EQ(ones[7], 2.0F);
+  });
+}
+
+// --- Memory for intermediate results
+
+class Scratch : public testing::Test {
+ protected:
+  // Ranks over loopback; body gets its own endpoint to take the memory away from it.
+  static void run(int world, const std::function<void(Communicator&, ScriptedEndpoint&)>& body) {
+    Endpoints endpoints;
+    std::vector<ScriptedEndpoint*> scripts;
+    for (auto& real : transport::make_loopback(world)) {
+      auto scripted = std::make_unique<ScriptedEndpoint>(std::move(real));
+      scripts.push_back(scripted.get());
+      endpoints.push_back(std::move(scripted));
+    }
+    run_ranks(std::move(endpoints), {.name = "dp"},
+              [&](Communicator& comm) { body(comm, *scripts[static_cast<std::size_t>(comm.rank())]); });
+  }
+  static constexpr Options kNeedsMemory{.algorithm = Algorithm::one_shot};
+};
+
+TEST_F(Scratch, WithoutItACallIsNotMade) {
+  run(3, [](Communicator& comm, ScriptedEndpoint& endpoint) {
+    endpoint.has_memory = false;
+    EXPECT_THROW(comm.all_reduce(floats(1000), kNeedsMemory), UsageError);
+    EXPECT_THROW(comm.all_reduce_async(floats(1000), kNeedsMemory), UsageError);
+    endpoint.has_memory = true;
+    std::vector<float> ones(1000, 1.0F);
+    comm.all_reduce(std::as_writable_bytes(std::span(ones)), kNeedsMemory);
+    EXPECT_EQ(ones, std::vector<float>(1000, 3.0F));
+  });
+}
+
+// Its turn came, and the others count on it: they are told.
+TEST_F(Scratch, WithoutItACallThatWasQueuedBreaksTheGroup) {
+  std::latch queued(1);
+  run(2, [&](Communicator& comm, ScriptedEndpoint& endpoint) {
+    std::vector<float> data(100'000);
+    if (comm.rank() == 1) {
+      queued.wait();
+      comm.barrier();
+      EXPECT_THAT(failure_of([&] { comm.all_reduce(std::as_writable_bytes(std::span(data)), kNeedsMemory); }),
+                  HasSubstr("rank 0 failed: all_reduce #1 on dp: no room for a buffer"));
+      return;
+    }
+    comm::Work first = comm.barrier_async();
+    endpoint.has_memory = false;
+    comm::Work second = comm.all_reduce_async(std::as_writable_bytes(std::span(data)), kNeedsMemory);
+    queued.count_down();
+    first.wait();
+    EXPECT_THAT(failure_of([&] { second.wait(); }), HasSubstr("Aborted: all_reduce #1 on dp: no room"));
   });
 }
 

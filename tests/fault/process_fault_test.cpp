@@ -38,8 +38,6 @@ constexpr std::size_t kFloats = 300'000;
 using Operation = std::function<void(const Communicator&, Bytes data, Bytes other)>;
 
 const std::map<std::string, Operation>& operations() {
-  static const auto next = [](const Communicator& c) { return (c.rank() + 1) % c.size(); };
-  static const auto previous = [](const Communicator& c) { return (c.rank() + c.size() - 1) % c.size(); };
   static const std::map<std::string, Operation> all = {
       {"AllReduceDirect", [](auto& c, Bytes d, Bytes) { c.all_reduce(d, {.algorithm = Algorithm::direct}); }},
       {"AllReduceRing", [](auto& c, Bytes d, Bytes) { c.all_reduce(d, {.algorithm = Algorithm::ring}); }},
@@ -48,17 +46,22 @@ const std::map<std::string, Operation>& operations() {
        [](auto& c, Bytes d, Bytes) { c.all_reduce(d.first(4096), {.algorithm = Algorithm::one_shot}); }},
       {"ReduceScatter", [](auto& c, Bytes d, Bytes) { c.reduce_scatter(d); }},
       {"AllGather", [](auto& c, Bytes d, Bytes) { c.all_gather(d); }},
-      // From the victim and to it: the survivors depend on it directly.
+      // From the victim and to it: the survivors depend on it directly, and so have nobody else to name.
       {"Broadcast", [](auto& c, Bytes d, Bytes) { c.broadcast(d, {.root = kVictim}); }},
       {"Reduce", [](auto& c, Bytes d, Bytes) { c.reduce(d, {.root = kVictim}); }},
       {"AllToAll", [](auto& c, Bytes d, Bytes o) { c.all_to_all(d, o); }},
       {"Barrier", [](auto& c, Bytes, Bytes) { c.barrier(); }},
+      // Likewise, only with the victim.
       {"SendRecv",
        [](auto& c, Bytes d, Bytes o) {
-         comm::Work sending = c.send_async(next(c), d);
-         comm::Work receiving = c.recv_async(previous(c), o);
-         sending.wait();
-         receiving.wait();
+         const std::size_t share = d.size() / kWorld;
+         std::vector<comm::Work> works;
+         for (Rank peer = 0; peer < kWorld; ++peer) {
+           if ((peer == kVictim) == (c.rank() == kVictim)) continue;
+           works.push_back(c.send_async(peer, d.subspan(peer * share, share)));
+           works.push_back(c.recv_async(peer, o.subspan(peer * share, share)));
+         }
+         for (comm::Work& work : works) work.wait();
        }},
   };
   return all;

@@ -31,7 +31,8 @@ using comm::Communicator;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-void run_command(std::vector<std::string> words) {
+// Zero if the program ran and said so.
+int status_of(std::vector<std::string> words) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -42,14 +43,34 @@ void run_command(std::vector<std::string> words) {
   }
   int status = 0;
   waitpid(pid, &status, 0);
+  return status;
+}
+
+void run_command(const std::vector<std::string>& words) {
+  const int status = status_of(words);
   LOCKSTEP_CHECK(status == 0, fmt::format("{} failed with status {}", fmt::join(words, " "), status));
 }
+
+// A network namespace that goes with this object.
+class Namespace {
+ public:
+  explicit Namespace(std::string name) : name_(std::move(name)) {
+    run_command({"ip", "netns", "add", name_});
+  }
+  ~Namespace() { status_of({"ip", "netns", "delete", name_}); }
+  Namespace(const Namespace&) = delete;
+  Namespace& operator=(const Namespace&) = delete;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
 
 // Hosts 0 and 1, with the addresses .1 and .2, in namespaces of this test's own.
 class TwoHosts {
  public:
   TwoHosts() {
-    for (int host : {0, 1}) run_command({"ip", "netns", "add", space(host)});
     run_command({"ip", "link", "add", device(0), "netns", space(0), "type", "veth", "peer", "name", device(1),
                  "netns", space(1)});
     for (int host : {0, 1}) {
@@ -58,11 +79,6 @@ class TwoHosts {
       run_command({"ip", "-n", space(host), "link", "set", "lo", "up"});
     }
   }
-  ~TwoHosts() {
-    for (int host : {0, 1}) run_command({"ip", "netns", "delete", space(host)});
-  }
-  TwoHosts(const TwoHosts&) = delete;
-  TwoHosts& operator=(const TwoHosts&) = delete;
 
   static std::string address(int host) { return fmt::format("10.199.7.{}", host + 1); }
 
@@ -82,10 +98,12 @@ class TwoHosts {
   }
 
  private:
-  std::string space(int host) const { return fmt::format("lockstep-{}-{}", test_, host); }
+  const std::string& space(int host) const { return spaces_[static_cast<std::size_t>(host)].name(); }
   static std::string device(int host) { return fmt::format("lstest{}", host); }
 
-  pid_t test_ = getpid();
+  // Members, so that none is left when the rest cannot be set up.
+  std::array<Namespace, 2> spaces_{Namespace(fmt::format("lockstep-{}-0", getpid())),
+                                   Namespace(fmt::format("lockstep-{}-1", getpid()))};
 };
 
 constexpr int kWorld = 4;  // two ranks on each host
@@ -122,8 +140,18 @@ void reduce_often(Communicator& comm, const RankProcesses::Tell& tell, int times
 
 TEST_F(TwoHostsTest, RanksFindTheFastWayAndTheSumIsExact) {
   RankProcesses ranks = start(
-      [](Communicator& comm, const RankProcesses::Tell& tell) { reduce_often(comm, tell, 20, 50'000); }, 60s);
+      [](Communicator& comm, const RankProcesses::Tell& tell) {
+        for (Rank peer = 0; peer < kWorld; ++peer) {
+          if (peer != comm.rank()) tell(std::string(comm.link_to(peer)));
+        }
+        reduce_often(comm, tell, 20, 50'000);
+      },
+      60s);
   for (Rank rank = 0; rank < kWorld; ++rank) {
+    for (Rank peer = 0; peer < kWorld; ++peer) {
+      if (peer == rank) continue;
+      EXPECT_EQ(ranks.next_line(rank), rank / 2 == peer / 2 ? "shm" : "tcp") << rank << " to " << peer;
+    }
     EXPECT_EQ(ranks.next_line(rank), "running");
     EXPECT_EQ(ranks.next_line(rank), "right");
   }

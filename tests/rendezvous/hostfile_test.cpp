@@ -49,7 +49,8 @@ TEST(Hostfile, NamesFileAndLineOfEveryMistake) {
 
 TEST(Hostfile, NamesAFileThatCannotBeRead) {
   EXPECT_EQ(usage_error_of([] { load_hostfile("/nonexistent/hosts"); }),
-            "cannot read host file /nonexistent/hosts: No such file or directory");
+            "cannot read the host file /nonexistent/hosts: No such file or directory; it has a line such as "
+            "`node1 slots=4` for each host");
 }
 
 TEST(Hostfile, RefusesAFileThatIsTooLong) {

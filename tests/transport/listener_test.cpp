@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/transport/connect/listener.h"
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <string>
@@ -9,9 +10,25 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/rand.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+
+#include "tests/transport/open_files.h"
+
+namespace {
+
+std::atomic<bool> listeners_lack_randomness{false};
+thread_local bool is_listener = true;  // unless a test says otherwise
+
+}  // namespace
+
+// Takes the place of the library's, so that a listener can fail in the middle of its work.
+extern "C" int RAND_bytes(unsigned char* buffer, int count) {
+  if (is_listener && listeners_lack_randomness) return 0;
+  return RAND_bytes_ex(nullptr, buffer, static_cast<std::size_t>(count), 0);
+}
 
 namespace lockstep::transport {
 namespace {
@@ -125,6 +142,34 @@ TEST(Listener, WillNotOpenToOthersWithoutSecretOrTls) {
               HasSubstr("LOCKSTEP_SECRET_FILE"));
   EXPECT_NO_THROW(Listener({"0.0.0.0", 0, ""}, credentials(0)));
   EXPECT_NO_THROW(Listener(any_port(), credentials(0, "")));
+}
+
+// Whoever is not admitted for a reason of ours is turned away like any other stranger.
+TEST(Listener, GoesOnAfterAnErrorOfItsOwn) {
+  is_listener = false;
+  Listener listener(any_port(), credentials(0));
+  listeners_lack_randomness = true;
+  EXPECT_THAT(error_of<Timeout>([&] { dial(listener.address(), credentials(1), Deadline::after(100ms)); }),
+              HasSubstr("could not connect"));
+  listeners_lack_randomness = false;
+  EXPECT_GE(listener.counters().refused, 1u);
+  const auto dialer = dial(listener.address(), credentials(1), soon());
+  EXPECT_EQ(listener.accept(soon()).peer.rank, 1);
+}
+
+TEST(Listener, SaysThatDescriptorsLack) {
+  for (int left = 0; left < 8; ++left) {
+    const test::OpenFilesLimit limit(left);
+    try {
+      const Listener listener(any_port(), credentials(0));
+    } catch (const CommError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("Too many open files: close some or raise the limit (ulimit -n)"));
+      continue;
+    }
+    EXPECT_GE(left, 2) << "a listener takes at least a socket and an event queue";
+    return;
+  }
+  ADD_FAILURE() << "8 descriptors do not suffice";
 }
 
 TEST(Listener, AcceptGivesUpAtTheDeadline) {

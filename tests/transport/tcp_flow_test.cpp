@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/transport/tcp/inbox.h"
@@ -247,6 +248,23 @@ TEST_F(TcpFlow, MoreThanTheEagerBudgetIsRefused) {
     EXPECT_NO_THROW(inbox_.begin(eager_header(sequence++, kEagerBytes)));
   }
   EXPECT_THROW(inbox_.begin(eager_header(sequence, kEagerBytes)), DataError);
+}
+
+// The budget bounds memory, not only payload: messages of one byte must not cost a block each.
+TEST_F(TcpFlow, TinyMessagesThatNobodyWantsTakeNoMoreThanTheBudget) {
+  const std::size_t before = ::mallinfo2().uordblks;
+  std::uint64_t messages = 0;
+  try {
+    while (messages < kEagerBudget) {
+      const FrameHeader header = eager_header(messages, 1);
+      inbox_.begin(header);
+      inbox_.on_bytes(header, 1, 1);
+      ++messages;
+    }
+  } catch (const DataError&) {
+  }
+  EXPECT_GT(messages, 100u);
+  EXPECT_LE(::mallinfo2().uordblks, before + kEagerBudget);
 }
 
 TEST_F(TcpFlow, EagerMessagesThatComeTwiceAreRefused) {

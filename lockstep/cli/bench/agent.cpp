@@ -2,8 +2,8 @@
 #include "lockstep/cli/bench/agent.h"
 
 #include <chrono>
+#include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <thread>
 
@@ -12,6 +12,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/protocol.h"
+#include "lockstep/cli/exit_codes.h"
 
 namespace lockstep::cli {
 namespace {
@@ -81,14 +82,13 @@ Reply obey(const Command& command, Rank rank, const Systems& systems, Trials& tr
   return {};
 }
 
-Failure failure_of(const std::exception& error) {
+Failure failure_of(const std::exception_ptr& error) {
   using Kind = Failure::Kind;
-  if (dynamic_cast<const UsageError*>(&error) != nullptr) return {.kind = Kind::usage, .text = error.what()};
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return {.kind = Kind::usage, .text = "not enough memory for this size; measure smaller buffers"};
-  }
-  const bool comm = dynamic_cast<const CommError*>(&error) != nullptr;
-  return {.kind = comm ? Kind::comm : Kind::internal, .text = error.what()};
+  const Verdict verdict = verdict_on(error);
+  const Kind kind = verdict.code == kBadUsage      ? Kind::usage
+                    : verdict.code == kInterrupted ? Kind::comm
+                                                   : Kind::internal;
+  return {.kind = kind, .text = verdict.sentence};
 }
 
 void converse(LineSocket& coordinator, Rank rank, const Systems& systems) {
@@ -101,8 +101,8 @@ void converse(LineSocket& coordinator, Rank rank, const Systems& systems) {
     Reply reply;
     try {
       reply = obey(command, rank, systems, trials);
-    } catch (const std::exception& error) {
-      failure = failure_of(error);
+    } catch (...) {
+      failure = failure_of(std::current_exception());
     }
     coordinator.send(failure ? format_failure(*failure) : format_reply(reply), Deadline::after(kReplyLimit));
     if (failure && failure->kind != Failure::Kind::usage) return;
@@ -127,6 +127,15 @@ void serve_commands(LineSocket coordinator, Rank rank, const Systems& systems) {
     converse(coordinator, rank, systems);
   } catch (const PeerLost&) {
     // Only the coordinator can be meant, and whatever ended it is not ours to report.
+  }
+}
+
+void report_failure(LineSocket coordinator, const std::exception_ptr& error) {
+  try {
+    coordinator.send(format_failure(failure_of(error)), Deadline::after(kReplyLimit));
+    coordinator.receive(Deadline::after(kReplyLimit));
+  } catch (const CommError&) {
+    // It is gone, as it should be.
   }
 }
 

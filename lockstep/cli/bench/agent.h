@@ -3,6 +3,7 @@
 // An agent: one rank of the systems that are measured, and the stream of commands that drives it.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -23,5 +24,9 @@ Systems systems_on(const comm::Communicator& communicator, const std::filesystem
 // Sleeps between commands. An error of a trial is sent to the coordinator, and ends the agent unless it is a
 // UsageError, after which all ranks stand as before.
 void serve_commands(LineSocket coordinator, Rank rank, const Systems& systems);
+
+// Instead of serve_commands(), when there is nothing to serve with: tells the coordinator why, and waits
+// until it has closed the connection.
+void report_failure(LineSocket coordinator, const std::exception_ptr& error);
 
 }  // namespace lockstep::cli

@@ -5,13 +5,19 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/base/cpu.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
+#include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench.h"
 #include "lockstep/cli/bench/coordinator.h"
 #include "lockstep/cli/bench/crews.h"
+#include "lockstep/cli/bench/footprint.h"
 #include "lockstep/cli/bench/options.h"
 #include "lockstep/cli/bench/report.h"
 #include "lockstep/cli/bench/tune.h"
+#include "lockstep/cli/host_memory.h"
+#include "lockstep/cli/output.h"
 #include "lockstep/comm/select.h"
 
 namespace lockstep::cli {
@@ -25,14 +31,14 @@ struct Crews {
   std::string transport;
 };
 
-Crews start_crews(const BenchOptions& options) {
+Crews start_crews(const BenchOptions& options, rendezvous::SignalInbox& signals) {
   const auto meets = [&](const char* name) {
     return std::find(options.against.begin(), options.against.end(), name) != options.against.end();
   };
   Crews crews;
-  if (meets("mpi")) crews.mpi = start_mpi_crew(options.ranks);
+  if (meets("mpi")) crews.mpi = start_mpi_opponent(options.ranks, signals);
   crews.transport = resolved_transport(options.transport);
-  crews.ours = start_crew(options.ranks, crews.transport);
+  crews.ours = start_crew(options.ranks, crews.transport, signals);
   return crews;
 }
 
@@ -45,40 +51,61 @@ std::string reported_algorithm(const Case& what, int ranks, const std::string& t
   return std::string(name_of(choices.front().spec.algorithm));
 }
 
-Contestant opponent(const std::string& system, Case what, const Crews& crews) {
-  what.system = system;
-  what.algorithm = "auto";
-  what.registered = system == "memcpy";
-  if (system == "gloo")
+Contestant contestant_for(const Case& what, const BenchOptions& options, const Crews& crews) {
+  if (what.system == "gloo")
     return {.crew = crews.ours.get(), .what = what, .algorithm = "ring", .transport = "tcp"};
-  if (system == "mpi")
+  if (what.system == "mpi")
     return {.crew = crews.mpi.get(), .what = what, .algorithm = "auto", .transport = "mpi"};
-  if (system == "sockets") {
+  if (what.system == "sockets")
     return {.crew = crews.ours.get(), .what = what, .algorithm = "stream", .transport = "tcp"};
-  }
-  return {.crew = crews.ours.get(), .what = what, .algorithm = "copy", .transport = "memory"};
+  if (what.system == "memcpy")
+    return {.crew = crews.ours.get(), .what = what, .algorithm = "copy", .transport = "memory"};
+  return {.crew = crews.ours.get(),
+          .what = what,
+          .algorithm = reported_algorithm(what, options.ranks, crews.transport),
+          .transport = crews.transport};
 }
 
-std::vector<Contestant> contestants_for(const BenchOptions& options, const Crews& crews, Op op,
-                                        std::size_t bytes) {
+// What is measured together: all that is asked for of one operation and size.
+std::vector<Case> cases_for(const BenchOptions& options, Op op, std::size_t bytes) {
   Case what;
   what.op = op;
   what.dtype = options.dtype;
   what.bytes = bytes;
   what.exactness = options.exactness;
-  std::vector<Contestant> contestants;
+  std::vector<Case> cases;
   for (const std::string& algorithm : algorithms_for(options, op)) {
     for (const bool registered : options.registered) {
       what.algorithm = algorithm;
       what.registered = registered;
-      contestants.push_back({.crew = crews.ours.get(),
-                             .what = what,
-                             .algorithm = reported_algorithm(what, options.ranks, crews.transport),
-                             .transport = crews.transport});
+      cases.push_back(what);
     }
   }
-  for (const std::string& system : options.against) contestants.push_back(opponent(system, what, crews));
-  return contestants;
+  for (const std::string& system : options.against) {
+    what.system = system;
+    what.algorithm = "auto";
+    what.registered = system == "memcpy";
+    cases.push_back(what);
+  }
+  return cases;
+}
+
+// Before anything is started: a machine without memory ends processes that have nothing to do with us.
+void check_memory(const BenchOptions& options) {
+  const std::uint64_t usable = read_host_memory().usable();
+  for (const Op op : options.ops) {
+    for (const std::size_t bytes : sizes_for(options, op))
+      require_memory(cases_for(options, op, bytes), options.ranks, usable);
+  }
+}
+
+void warn_of_few_cores(int ranks) {
+  const int cores = usable_cores();
+  if (ranks <= 2 * cores) return;
+  log::warning(
+      fmt::format("{} ranks share {} cores: they mostly wait for each other's turn, and the times say little "
+                  "about ranks with a core each",
+                  ranks, cores));
 }
 
 bool ours_are_correct(const std::vector<Measurement>& measurements) {
@@ -87,24 +114,31 @@ bool ours_are_correct(const std::vector<Measurement>& measurements) {
   });
 }
 
-int run_collectives(const BenchOptions& options, std::ostream& out) {
-  const Crews crews = start_crews(options);
-  if (!options.json) print_table_head(out);
+std::string report_of(const std::vector<Measurement>& measurements, bool json) {
+  if (!json) return table_rows(measurements);
+  std::string lines;
+  for (const Measurement& measurement : measurements) lines += json_line(measurement) + "\n";
+  return lines;
+}
+
+void run_collectives(const BenchOptions& options, rendezvous::SignalInbox& signals, std::ostream& out) {
+  const Crews crews = start_crews(options, signals);
+  std::string head = options.json ? "" : table_head();
   bool correct = true;
   for (const Op op : options.ops) {
     for (const std::size_t bytes : sizes_for(options, op)) {
-      const auto measurements = measure(contestants_for(options, crews, op, bytes),
-                                        {.turns = options.turns, .turn_us = options.turn_ms * 1e3});
+      std::vector<Contestant> contestants;
+      for (const Case& what : cases_for(options, op, bytes))
+        contestants.push_back(contestant_for(what, options, crews));
+      const auto measurements =
+          measure(contestants, {.turns = options.turns, .turn_us = options.turn_ms * 1e3});
       correct = correct && ours_are_correct(measurements);
-      if (!options.json) print_table_rows(measurements, out);
-      for (const Measurement& measurement : measurements) {
-        if (options.json) out << json_line(measurement) << std::endl;
-      }
+      // The head waits for the first rows, so that a refusal of the ranks stands alone.
+      print(out, std::exchange(head, "") + report_of(measurements, options.json));
     }
   }
   if (!correct)
     throw InternalError("a collective gave a wrong result: see 'correct' above; please report this");
-  return 0;
 }
 
 }  // namespace
@@ -114,20 +148,25 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
     run_process_agent(comm::parse_carrier(arguments.back()));
     return 0;
   }
-  if (arguments.empty() || arguments.front() != "collectives") {
-    throw UsageError("lockstep bench: name what to measure: lockstep bench collectives");
-  }
+  if (arguments.empty()) throw UsageError("name what to measure: lockstep bench collectives");
+  const std::vector<std::string> known = {"collectives"};
+  if (arguments.front() != known.front())
+    refuse_unknown("benchmark", arguments.front(), known, "lockstep bench");
   std::string help;
   const auto options = parse_bench_options({arguments.begin() + 1, arguments.end()}, help);
   if (!options) {
-    out << help;
+    print(out, help);
     return 0;
   }
+  check_memory(*options);
+  warn_of_few_cores(options->ranks);
+  rendezvous::SignalInbox signals({SIGINT, SIGTERM, SIGHUP});
   if (options->tune) {
-    run_tune(*options, out);
-    return 0;
+    run_tune(*options, signals, out);
+  } else {
+    run_collectives(*options, signals, out);
   }
-  return run_collectives(*options, out);
+  return 0;
 }
 
 }  // namespace lockstep::cli

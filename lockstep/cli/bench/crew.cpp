@@ -31,7 +31,8 @@ constexpr std::chrono::milliseconds kLookEvery{100};
 
 }  // namespace
 
-Crew::Crew(int ranks, std::string name) : ranks_(ranks), name_(std::move(name)) {
+Crew::Crew(int ranks, std::string name, rendezvous::SignalInbox& signals)
+    : ranks_(ranks), name_(std::move(name)), signals_(signals) {
   listener_.emplace();
 }
 
@@ -55,27 +56,46 @@ std::vector<Reply> Crew::command(const Command& command) {
 void Crew::gather(const std::function<void()>& look, Deadline deadline) {
   agents_.clear();
   agents_.resize(static_cast<std::size_t>(ranks_));
+  try {
+    receive_all(look, deadline);
+  } catch (...) {
+    // Those that derive from this wait for their agents, and these for us.
+    dismiss();
+    throw;
+  }
+  listener_.reset();
+}
+
+void Crew::receive_all(const std::function<void()>& look, Deadline deadline) {
   for (int missing = ranks_; missing > 0;) {
-    look();
-    std::optional<LineSocket> caller = listener_->accept(Deadline::after(kLookEvery));
+    std::optional<LineSocket> caller = listener_->accept(Deadline::after(kLookEvery), signals_);
     if (caller) {
-      const Rank rank = parse_hello(caller->receive(Deadline::after(kHelloLimit)));
-      if (rank >= ranks_ || agents_[static_cast<std::size_t>(rank)]) {
-        throw DataError(fmt::format("an agent of {} says that it is rank {} of {}", name_, rank, ranks_));
-      }
-      caller->rename_peer(fmt::format("rank {} of {}", rank, name_));
-      agents_[static_cast<std::size_t>(rank)] = std::move(caller);
+      admit(std::move(*caller));
       --missing;
+    } else {
+      look();
     }
     if (missing > 0 && deadline.passed()) {
       throw Timeout(fmt::format("{} of {} ranks of {} did not start within {:.0f} s", missing, ranks_, name_,
                                 std::chrono::duration<double>(deadline.waited()).count()));
     }
   }
-  listener_.reset();
+}
+
+void Crew::admit(LineSocket caller) {
+  caller.watch(signals_);
+  const std::string line = caller.receive(Deadline::after(kHelloLimit));
+  if (const auto failure = parse_failure(line)) raise(*failure, fmt::format("a rank of {}", name_));
+  const Rank rank = parse_hello(line);
+  if (rank >= ranks_ || agents_[static_cast<std::size_t>(rank)]) {
+    throw DataError(fmt::format("an agent of {} says that it is rank {} of {}", name_, rank, ranks_));
+  }
+  caller.rename_peer(fmt::format("rank {} of {}", rank, name_));
+  agents_[static_cast<std::size_t>(rank)] = std::move(caller);
 }
 
 void Crew::dismiss() {
+  listener_.reset();
   agents_.clear();
 }
 

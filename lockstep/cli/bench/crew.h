@@ -30,42 +30,53 @@ class Crew {
   std::vector<Reply> command(const Command& command);
 
  protected:
-  Crew(int ranks, std::string name);
+  // Interrupted as soon as one of the signals comes while the crew waits for its agents.
+  Crew(int ranks, std::string name, rendezvous::SignalInbox& signals);
 
   // Where the agents call in, until they are gathered.
   std::filesystem::path address() const;
 
   // Waits until all agents have called in. `look` is asked now and then and throws when an agent cannot come
-  // any more. CommError naming the ranks that are missing at the deadline.
+  // any more. What an agent reports instead of calling in is raised as command() does. Timeout naming the
+  // number of ranks that are missing at the deadline. After an error the agents are dismissed.
   void gather(const std::function<void()>& look, Deadline deadline);
 
   // Lets the agents go: those that wait for a command end.
   void dismiss();
 
  private:
+  void receive_all(const std::function<void()>& look, Deadline deadline);
+  void admit(LineSocket caller);
+
   int ranks_;
   std::string name_;
+  rendezvous::SignalInbox& signals_;
   std::optional<LineListener> listener_;           // goes when all have come, so that nothing is left behind
   std::vector<std::optional<LineSocket>> agents_;  // by rank
 };
 
 // Ranks as threads of this process over the loopback transport, with gloo and memcpy beside them.
-std::unique_ptr<Crew> start_thread_crew(int ranks);
+std::unique_ptr<Crew> start_thread_crew(int ranks, rendezvous::SignalInbox& signals);
 
 // Ranks as processes: this program again, as `lockstep bench agent`, with gloo and memcpy beside them. They
 // connect over the carrier given. Call from a thread that outlives the crew.
-std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier);
+std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier, rendezvous::SignalInbox& signals);
 
-// What the processes of start_process_crew() run.
+// The same, started by mpirun and connected over MPI. UsageError without MPI or mpirun.
+std::unique_ptr<Crew> start_crew_over_mpi(int ranks, rendezvous::SignalInbox& signals);
+
+// What the processes of these two run.
 void run_process_agent(comm::Carrier carrier);
 
-// Open MPI's ranks, started by mpirun. UsageError when mpirun or our agent for it is not there.
-std::unique_ptr<Crew> start_mpi_crew(int ranks);
+// Open MPI's own collectives. UsageError when mpirun or our agent for it is not there.
+std::unique_ptr<Crew> start_mpi_opponent(int ranks, rendezvous::SignalInbox& signals);
 
 // A path for gloo_trials() that nobody else can guess.
 std::filesystem::path fresh_gloo_store();
 
-// The environment variable in which agents in other processes find where to call in.
+// The environment variables in which agents in other processes find where to call in, and the path for
+// gloo_trials().
 inline constexpr const char* kBenchSocketVariable = "LOCKSTEP_BENCH_SOCKET";
+inline constexpr const char* kBenchStoreVariable = "LOCKSTEP_BENCH_STORE";
 
 }  // namespace lockstep::cli

@@ -12,7 +12,7 @@ namespace lockstep::cli {
 
 // Our ranks over a transport of --transport; "auto" is what ranks of one host choose: shared memory.
 std::string resolved_transport(const std::string& transport);
-std::unique_ptr<Crew> start_crew(int ranks, const std::string& transport);
+std::unique_ptr<Crew> start_crew(int ranks, const std::string& transport, rendezvous::SignalInbox& signals);
 
 // What the communicators of such a crew believe about their hosts.
 comm::Topology topology_of(int ranks, const std::string& transport);

@@ -17,6 +17,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/protocol.h"
+#include "lockstep/cli/errors.h"
+#include "lockstep/rendezvous/open_files.h"
 
 namespace lockstep::cli {
 namespace {
@@ -29,7 +31,7 @@ std::string reason() {
 
 Descriptor unix_socket() {
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (fd.get() < 0) throw CommError(fmt::format("cannot make a Unix socket: {}", reason()));
+  if (!fd) rendezvous::cannot("make a Unix socket");
   return fd;
 }
 
@@ -56,10 +58,11 @@ int poll_timeout(Deadline deadline) {
 }
 
 // False when the deadline passed first.
-bool wait_until_ready(int fd, short events, Deadline deadline) {
+bool wait_until_ready(int fd, short events, Deadline deadline, rendezvous::SignalInbox* signals) {
   for (;;) {
-    pollfd waiting{.fd = fd, .events = events, .revents = 0};
-    const int ready = ::poll(&waiting, 1, poll_timeout(deadline));
+    std::array<pollfd, 2> waiting = {{{fd, events, 0}, {signals ? signals->fd() : -1, POLLIN, 0}}};
+    const int ready = ::poll(waiting.data(), waiting.size(), poll_timeout(deadline));
+    if (waiting[1].revents != 0) throw Interrupted(signals->take());
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) throw CommError(fmt::format("cannot wait for a socket: {}", reason()));
     if (deadline.passed()) return false;
@@ -82,7 +85,7 @@ LineSocket LineSocket::connect(const std::filesystem::path& address, std::string
 }
 
 void LineSocket::wait_for(short events, Deadline deadline) const {
-  if (wait_until_ready(fd_.get(), events, deadline)) return;
+  if (wait_until_ready(fd_.get(), events, deadline, signals_)) return;
   throw Timeout(fmt::format("{} has been silent for {:.1f} s", peer_, seconds(deadline.waited())));
 }
 
@@ -117,8 +120,8 @@ std::string LineSocket::receive(Deadline deadline) {
   }
 }
 
-PrivateFolder::PrivateFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-bench-XXXXXX").native();
+PrivateFolder::PrivateFolder(const std::filesystem::path& where) {
+  std::string pattern = (where / "lockstep-bench-XXXXXX").native();
   if (::mkdtemp(pattern.data()) == nullptr) {
     throw UsageError(fmt::format("cannot make a folder {}: {}; set TMPDIR to a folder that can be written",
                                  pattern, reason()));
@@ -138,10 +141,10 @@ LineListener::LineListener() : address_(folder_.path() / "agents"), fd_(unix_soc
   }
 }
 
-std::optional<LineSocket> LineListener::accept(Deadline deadline) {
-  if (!wait_until_ready(fd_.get(), POLLIN, deadline)) return std::nullopt;
+std::optional<LineSocket> LineListener::accept(Deadline deadline, rendezvous::SignalInbox& signals) {
+  if (!wait_until_ready(fd_.get(), POLLIN, deadline, &signals)) return std::nullopt;
   Descriptor fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (fd.get() < 0) throw CommError(fmt::format("cannot accept an agent: {}", reason()));
+  if (!fd) rendezvous::cannot("accept a rank");
   return LineSocket(std::move(fd), "an agent");
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/rendezvous/signal_inbox.h"
 #include "lockstep/transport/connect/connection.h"
 
 namespace lockstep::cli {
@@ -27,6 +28,10 @@ class LineSocket {
   void send(std::string_view line, Deadline deadline);
   std::string receive(Deadline deadline);
 
+  // From now on a signal that comes while this side waits is raised as Interrupted. The inbox must outlive
+  // this.
+  void watch(rendezvous::SignalInbox& signals) { signals_ = &signals; }
+
   void rename_peer(std::string peer) { peer_ = std::move(peer); }
   const std::string& peer() const { return peer_; }
 
@@ -35,13 +40,14 @@ class LineSocket {
 
   transport::Descriptor fd_;
   std::string peer_;
-  std::string buffered_;  // received, not yet returned
+  rendezvous::SignalInbox* signals_ = nullptr;  // null: nobody asks for them
+  std::string buffered_;                        // received, not yet returned
 };
 
-// A new folder that only this user can enter; it goes with the object, and all that is in it.
+// A new folder below `where` that only this user can enter; it goes with the object, and all that is in it.
 class PrivateFolder {
  public:
-  PrivateFolder();
+  explicit PrivateFolder(const std::filesystem::path& where = std::filesystem::temp_directory_path());
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;
   PrivateFolder& operator=(const PrivateFolder&) = delete;
@@ -59,8 +65,8 @@ class LineListener {
 
   const std::filesystem::path& address() const { return address_; }
 
-  // The next caller; none when nobody has come by the deadline.
-  std::optional<LineSocket> accept(Deadline deadline);
+  // The next caller; none when nobody has come by the deadline. Interrupted by a signal.
+  std::optional<LineSocket> accept(Deadline deadline, rendezvous::SignalInbox& signals);
 
  private:
   PrivateFolder folder_;

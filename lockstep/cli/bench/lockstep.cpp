@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <optional>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/memory.h"
@@ -23,7 +21,7 @@ class TrialBuffer {
   TrialBuffer(const Communicator& communicator, std::size_t bytes, bool registered)
       : registered_(registered && bytes > 0 ? communicator.allocate(bytes) : comm::Buffer()),
         plain_(registered ? PlainMemory() : PlainMemory(bytes)) {
-    std::memset(registered_.bytes().data(), 0, registered_.bytes().size());
+    std::ranges::fill(registered_.bytes(), std::byte{});
   }
 
   Bytes bytes() const { return plain_.bytes().empty() ? registered_.bytes() : plain_.bytes(); }
@@ -34,10 +32,8 @@ class TrialBuffer {
 };
 
 comm::LanePieces one_lane_each(int ranks) {
-  if (!std::has_single_bit(static_cast<unsigned>(ranks))) {
-    throw UsageError(fmt::format(
-        "--algorithm lanes gives each rank one lane, so it needs 2, 4, 8, ... ranks, not {}", ranks));
-  }
+  LOCKSTEP_CHECK(std::has_single_bit(static_cast<unsigned>(ranks)),
+                 "the options allow lanes on such worlds only");
   comm::LanePieces pieces;
   for (Rank rank = 0; rank < ranks; ++rank) pieces.push_back({{.first = rank, .count = 1}});
   return pieces;
@@ -70,8 +66,8 @@ class CollectiveTrial : public Trial {
   bool is_correct() const override;
 
   void clear() override {
-    std::memset(data_.bytes().data(), 0, data_.bytes().size());
-    std::memset(output_.bytes().data(), 0, output_.bytes().size());
+    std::ranges::fill(data_.bytes(), std::byte{});
+    std::ranges::fill(output_.bytes(), std::byte{});
   }
 
   void run_once() override;

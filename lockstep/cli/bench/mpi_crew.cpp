@@ -2,13 +2,17 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/crew.h"
 #include "lockstep/rendezvous/process.h"
+#include "lockstep/transport/mpi/endpoint.h"
 
 namespace lockstep::cli {
 namespace {
@@ -28,25 +32,41 @@ std::string mpi_agent() {
                   path.native()));
 }
 
+std::string this_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").native();
+}
+
 std::string mpirun(const Environment& environment) {
   try {
     return rendezvous::find_program("mpirun", environment);
   } catch (const UsageError&) {
-    throw UsageError("--against mpi: there is no mpirun; install openmpi-bin");
+    throw UsageError("mpi needs mpirun, which is in no folder of PATH; install openmpi-bin");
   }
+}
+
+// Files of MPI that are left when its ranks are killed go with this folder. It is in memory, as MPI's own
+// choice is.
+std::filesystem::path memory_folder() {
+  const std::filesystem::path usual = "/dev/shm";
+  return ::access(usual.c_str(), W_OK) == 0 ? usual : std::filesystem::temp_directory_path();
 }
 
 class MpiCrew : public Crew {
  public:
-  explicit MpiCrew(int ranks) : Crew(ranks, "mpi") {
-    rendezvous::SpawnOptions spawn{.program = {},
-                                   .arguments = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n",
-                                                 std::to_string(ranks), mpi_agent()},
-                                   .environment = rendezvous::process_environment(),
-                                   .capture_output = false,
-                                   .signal_mask = {}};
+  MpiCrew(int ranks, const std::string& name, const std::vector<std::string>& agent,
+          rendezvous::SignalInbox& signals)
+      : Crew(ranks, name, signals) {
+    rendezvous::SpawnOptions spawn{
+        .program = {},
+        .arguments = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", std::to_string(ranks)},
+        .environment = rendezvous::process_environment(),
+        .capture_output = false,
+        .signal_mask = {}};
+    spawn.arguments.insert(spawn.arguments.end(), agent.begin(), agent.end());
     spawn.program = mpirun(spawn.environment);
     spawn.environment[kBenchSocketVariable] = address().native();
+    spawn.environment[kBenchStoreVariable] = store_.native();
+    spawn.environment["OMPI_MCA_btl_vader_backing_directory"] = folder_.path().native();
     mpirun_.emplace(spawn);
     gather([this] { look(); }, Deadline::after(kStartLimit));
   }
@@ -63,7 +83,8 @@ class MpiCrew : public Crew {
  private:
   void look() {
     if (const auto& status = mpirun_->poll()) {
-      throw CommError(fmt::format("mpirun {} before all {} ranks were there", status->to_string(), ranks()));
+      throw UsageError(fmt::format("mpirun {} before all {} ranks had called in: see above why",
+                                   status->to_string(), ranks()));
     }
   }
 
@@ -73,13 +94,24 @@ class MpiCrew : public Crew {
     return mpirun_->poll().has_value();
   }
 
+  const std::filesystem::path store_ = fresh_gloo_store();
+  const PrivateFolder folder_{memory_folder()};
   std::optional<rendezvous::ChildProcess> mpirun_;
 };
 
 }  // namespace
 
-std::unique_ptr<Crew> start_mpi_crew(int ranks) {
-  return std::make_unique<MpiCrew>(ranks);
+std::unique_ptr<Crew> start_crew_over_mpi(int ranks, rendezvous::SignalInbox& signals) {
+  if (!transport::mpi_available()) {
+    throw UsageError(
+        "--transport mpi: this lockstep was built without MPI; install libopenmpi-dev and build again");
+  }
+  return std::make_unique<MpiCrew>(
+      ranks, "lockstep", std::vector<std::string>{this_program(), "bench", "agent", "mpi"}, signals);
+}
+
+std::unique_ptr<Crew> start_mpi_opponent(int ranks, rendezvous::SignalInbox& signals) {
+  return std::make_unique<MpiCrew>(ranks, "mpi", std::vector<std::string>{mpi_agent()}, signals);
 }
 
 }  // namespace lockstep::cli

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/bench/options.h"
 
-#include <algorithm>
 #include <array>
+#include <bit>
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench/sizes.h"
 
 namespace lockstep::cli {
@@ -22,24 +23,29 @@ constexpr std::array kAllOps = {Op::all_reduce, Op::reduce_scatter, Op::all_gath
 constexpr std::array kAllAlgorithms = {
     Algorithm::ring,     Algorithm::tree, Algorithm::halving_doubling, Algorithm::direct,
     Algorithm::one_shot, Algorithm::mesh, Algorithm::hierarchical};
-constexpr std::array<std::string_view, 4> kTransports = {"auto", "shm", "tcp", "loopback"};
-constexpr std::array<std::string_view, 4> kOpponents = {"gloo", "mpi", "memcpy", "sockets"};
+const std::vector<std::string> kTransports = {"auto", "shm", "tcp", "mpi", "loopback"};
+const std::vector<std::string> kOpponents = {"gloo", "mpi", "memcpy", "sockets"};
+const std::vector<std::string> kExactness = {"auto", "true", "false"};
 constexpr int kLeastTurns = 5;
 constexpr int kMostTurns = 1000;
 constexpr double kMostTurnMs = 10'000;
 
 constexpr std::string_view kNotes =
     "bytes is the size of one rank's buffer. time is the median over turns of the slowest rank; algbw is "
-    "bytes "
-    "/ time, busbw is algbw times the factor of nccl-tests (all_reduce 2(n-1)/n, reduce_scatter, all_gather "
-    "and all_to_all (n-1)/n), both in 1e9 bytes per second.\n"
-    "Opponents are measured in turns with lockstep, in the same run: gloo and mpi in all_reduce; memcpy, the "
-    "memory limit: every rank copies, all at once, half of the bytes that an algorithm must at least read "
+    "bytes / "
+    "time, busbw is algbw times the factor of nccl-tests (all_reduce 2(n-1)/n, reduce_scatter, all_gather "
     "and "
-    "write per rank (for all_reduce a copy of `bytes` on each rank), between registered buffers and the "
-    "quickest way; sockets, the limit of tcp on this host: "
-    "every "
-    "rank streams bytes x (busbw / algbw) to the next one.";
+    "all_to_all (n-1)/n; - on one rank, where no link is used), both in 1e9 bytes per second.\n"
+    "Opponents are measured in turns with lockstep, in the same run: gloo and mpi in all_reduce; memcpy, the "
+    "memory "
+    "limit: every rank copies, all at once, half of the bytes that an algorithm must at least read and write "
+    "per rank "
+    "(for all_reduce a copy of `bytes` on each rank), between registered buffers and the quickest way; "
+    "sockets, the "
+    "limit of tcp on this host: every rank streams bytes x (busbw / algbw) to the next one.\n"
+    "The last column says how many times as fast as gloo and mpi lockstep is, and what share of the speed of "
+    "memcpy "
+    "and sockets it reaches.";
 
 // The options as they are typed.
 struct Texts {
@@ -54,18 +60,27 @@ struct Texts {
   bool unregistered = false;
 };
 
-template <std::size_t N>
-void expect_one_of(const std::array<std::string_view, N>& known, std::string_view value,
-                   std::string_view option) {
-  if (std::find(known.begin(), known.end(), value) != known.end()) return;
-  throw UsageError(fmt::format("{}: there is no '{}'; choose from {}", option, value.substr(0, 64),
-                               fmt::join(known, ", ")));
+template <typename Values>
+std::vector<std::string> names_of(const Values& values, std::vector<std::string> and_these = {}) {
+  std::vector<std::string> names;
+  names.reserve(values.size() + and_these.size());
+  for (const auto value : values) names.emplace_back(name_of(value));
+  names.insert(names.end(), and_these.begin(), and_these.end());
+  return names;
+}
+
+std::string list(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::vector<Op> parse_ops(const std::string& text) {
   if (text == "all") return {kAllOps.begin(), kAllOps.end()};
   std::vector<Op> ops;
-  for (const std::string& name : split_list(text, "--op")) ops.push_back(schedule::parse_op(name));
+  for (const std::string& name : split_list(text, "--op")) {
+    expect_one_of("--op", name, names_of(kAllOps, {"all"}));
+    if (name == "all") throw UsageError("--op names all and others: write all alone");
+    ops.push_back(schedule::parse_op(name));
+  }
   return ops;
 }
 
@@ -73,13 +88,14 @@ std::vector<std::string> parse_algorithms(const std::string& text) {
   if (text == "all") return {};
   std::vector<std::string> names = split_list(text, "--algorithm");
   for (const std::string& name : names) {
-    if (name != "auto" && name != "lanes") schedule::parse_algorithm(name);
+    expect_one_of("--algorithm", name, names_of(kAllAlgorithms, {"lanes", "auto", "all"}));
+    if (name == "all") throw UsageError("--algorithm names all and others: write all alone");
   }
   return names;
 }
 
 Exactness parse_exactness(const std::string& text) {
-  expect_one_of(std::array<std::string_view, 3>{"auto", "true", "false"}, text, "--exact");
+  expect_one_of("--exact", text, kExactness);
   if (text == "auto") return Exactness::automatic;
   return text == "true" ? Exactness::exact : Exactness::inexact;
 }
@@ -96,68 +112,102 @@ void check_sizes(const BenchOptions& options) {
         size_of(options.dtype) * (op == Op::all_to_all ? static_cast<std::size_t>(options.ranks) : 1);
     for (const std::size_t bytes : options.bytes) {
       if (op == Op::barrier || bytes % unit == 0) continue;
-      throw UsageError(fmt::format("--bytes: {} is not a multiple of {}, which {} of {} on {} ranks needs",
-                                   bytes, unit, name_of(op), name_of(options.dtype), options.ranks));
+      throw UsageError(fmt::format("--bytes is '{}': {} of {} on {} ranks needs a multiple of {}", bytes,
+                                   name_of(op), name_of(options.dtype), options.ranks, unit));
     }
   }
 }
 
-void check_ranges(const BenchOptions& options) {
-  if (options.ranks < 1 || options.ranks > kMaxBenchRanks) {
-    throw UsageError(fmt::format("--ranks: {} is not a number from 1 to {}", options.ranks, kMaxBenchRanks));
-  }
-  if (options.turns < kLeastTurns || options.turns > kMostTurns) {
-    throw UsageError(
-        fmt::format("--turns: {} is not a number from {} to {}; fewer turns say nothing about the spread",
-                    options.turns, kLeastTurns, kMostTurns));
-  }
-  if (!(options.turn_ms >= 1 && options.turn_ms <= kMostTurnMs)) {
-    throw UsageError(fmt::format("--turn-ms: {} is not a number from 1 to {}", options.turn_ms, kMostTurnMs));
-  }
+void check_algorithm(const std::string& algorithm, const BenchOptions& options) {
   for (const Op op : options.ops) {
-    for (const std::string& algorithm : options.algorithms) {
-      if (!can_do(algorithm, op))
-        throw UsageError(fmt::format("--algorithm: {} cannot do {}", algorithm, name_of(op)));
+    if (!can_do(algorithm, op))
+      throw UsageError(fmt::format("--algorithm {} cannot do {}", algorithm, name_of(op)));
+  }
+  if (algorithm == "lanes" && !std::has_single_bit(static_cast<unsigned>(options.ranks))) {
+    throw UsageError(
+        fmt::format("--algorithm lanes gives each rank one lane, so it needs 1, 2, 4, 8, ... ranks, not {}",
+                    options.ranks));
+  }
+  const bool has_name = algorithm != "lanes" && algorithm != "auto";
+  if (has_name && options.exactness == Exactness::exact && !is_exact(schedule::parse_algorithm(algorithm))) {
+    throw UsageError(fmt::format(
+        "--algorithm {} does not add in the order that --exact true asks for: leave --exact out or choose "
+        "direct, halving_doubling or one_shot",
+        algorithm));
+  }
+}
+
+void check_opponents(const BenchOptions& options) {
+  const bool only_all_reduce = options.ops == std::vector<Op>{Op::all_reduce};
+  for (const std::string& opponent : options.against) {
+    expect_one_of("--against", opponent, kOpponents);
+    if ((opponent == "gloo" || opponent == "mpi") && !only_all_reduce) {
+      throw UsageError(fmt::format(
+          "--against {} is measured in all_reduce only: leave it out for other operations", opponent));
     }
   }
+}
+
+void check(const BenchOptions& options) {
+  expect_one_of("--transport", options.transport, kTransports);
+  for (const std::string& algorithm : options.algorithms) check_algorithm(algorithm, options);
+  check_opponents(options);
+  if (options.tune && (!options.against.empty() || options.algorithms != std::vector<std::string>{"auto"})) {
+    throw UsageError("--tune chooses what to measure by itself: leave out --algorithm and --against");
+  }
   check_sizes(options);
+  if ((options.algorithms.size() * options.registered.size()) + options.against.size() > kMaxBenchSlots) {
+    throw UsageError(fmt::format("--algorithm and --against name more than {} things to measure together",
+                                 kMaxBenchSlots));
+  }
 }
 
 void interpret(const Texts& texts, BenchOptions& options) {
   options.ops = parse_ops(texts.op);
   options.algorithms = parse_algorithms(texts.algorithm);
   options.transport = texts.transport;
-  expect_one_of(kTransports, options.transport, "--transport");
   options.bytes = parse_sizes(texts.bytes);
+  expect_one_of("--dtype", texts.dtype, names_of(kAllDTypes));
   options.dtype = parse_dtype(texts.dtype);
   options.exactness = parse_exactness(texts.exact);
   if (texts.registered || !texts.unregistered) options.registered.push_back(true);
   if (texts.unregistered) options.registered.push_back(false);
   if (!texts.against.empty()) options.against = split_list(texts.against, "--against");
-  for (const std::string& opponent : options.against) expect_one_of(kOpponents, opponent, "--against");
-  check_ranges(options);
+  check(options);
 }
 
 void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
   app.footer(std::string(kNotes));
-  app.add_option("--ranks", options.ranks, "Ranks to start on this host")->capture_default_str();
-  app.add_option("--op", texts.op, "Operations, separated by commas, or all")->capture_default_str();
-  app.add_option("--algorithm", texts.algorithm, "auto, all, lanes, or names separated by commas")
+  app.add_option("--ranks", options.ranks, "Ranks to start on this host")
+      ->check(whole_number(1, kMaxBenchRanks))
       ->capture_default_str();
-  app.add_option("--transport", texts.transport, "auto, shm, tcp, or loopback (ranks as threads)")
+  app.add_option("--op", texts.op,
+                 fmt::format("Operations, separated by commas: {}, or all", list(names_of(kAllOps))))
       ->capture_default_str();
-  app.add_option("--bytes", texts.bytes, "Sizes: 4K,1M,64M and ranges first:last:factor")
+  app.add_option(
+         "--algorithm", texts.algorithm,
+         fmt::format(
+             "Algorithms, separated by commas: {}, lanes, auto (what the library would choose), or all",
+             list(names_of(kAllAlgorithms))))
       ->capture_default_str();
-  app.add_option("--dtype", texts.dtype, "fp32, bf16, fp16, fp64, int32, int64, uint8")
+  app.add_option("--transport", texts.transport,
+                 "shm, tcp, mpi (started by mpirun), loopback (ranks as threads), or auto: shm")
       ->capture_default_str();
+  app.add_option("--bytes", texts.bytes, "Sizes of a rank's buffer: 4K,1M,64M and ranges first:last:factor")
+      ->capture_default_str();
+  app.add_option("--dtype", texts.dtype, list(names_of(kAllDTypes)))->capture_default_str();
   app.add_option("--exact", texts.exact, "Order of addition: true (canonical), false (any) or auto")
       ->capture_default_str();
   app.add_flag("--registered", texts.registered, "Buffers that peers use in place (the default)");
   app.add_flag("--unregistered", texts.unregistered, "Buffers from ordinary memory; with --registered: both");
-  app.add_option("--turns", options.turns, "Turns of each system")->capture_default_str();
-  app.add_option("--turn-ms", options.turn_ms, "How long a turn takes, in milliseconds")
+  app.add_option("--turns", options.turns, "Turns of each system; fewer than 5 say nothing about the spread")
+      ->check(whole_number(kLeastTurns, kMostTurns))
       ->capture_default_str();
-  app.add_option("--against", texts.against, "Opponents: gloo,mpi,memcpy,sockets");
+  app.add_option("--turn-ms", options.turn_ms, "How long a turn takes, in milliseconds")
+      ->check(number(1, kMostTurnMs))
+      ->capture_default_str();
+  app.add_option("--against", texts.against,
+                 fmt::format("Opponents, separated by commas: {}", list(kOpponents)));
   app.add_flag("--tune", options.tune, "Measure links and adding; print the choices of the selector and why");
   app.add_flag("--json", options.json, "One JSON object per line");
 }
@@ -171,14 +221,8 @@ std::optional<BenchOptions> parse_bench_options(const std::vector<std::string>& 
   Texts texts;
   BenchOptions options;
   declare(app, texts, options);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::CallForHelp&) {
-    help = app.help();
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("lockstep bench collectives: {}", error.what()));
-  }
+  check_arguments(app, app.get_name(), arguments);
+  if (parse(app, arguments, help)) return std::nullopt;
   interpret(texts, options);
   return options;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <list>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -23,7 +25,6 @@ namespace {
 
 using rendezvous::Environment;
 
-constexpr const char* kStoreVariable = "LOCKSTEP_BENCH_STORE";
 constexpr std::chrono::seconds kStartLimit{60};
 
 rendezvous::WorkerGroup group_of(int ranks) {
@@ -49,8 +50,8 @@ rendezvous::ServerOptions server_options(const rendezvous::WorkerGroup& group) {
 
 class ProcessCrew : public Crew {
  public:
-  ProcessCrew(int ranks, comm::Carrier carrier)
-      : Crew(ranks, "lockstep"), group_(group_of(ranks)), server_(server_options(group_)) {
+  ProcessCrew(int ranks, comm::Carrier carrier, rendezvous::SignalInbox& signals)
+      : Crew(ranks, "lockstep", signals), group_(group_of(ranks)), server_(server_options(group_)) {
     group_.master.port = server_.address().port;
     rendezvous::SpawnOptions spawn{.program = std::filesystem::read_symlink("/proc/self/exe").native(),
                                    .arguments = {"lockstep", "bench", "agent", std::string(name_of(carrier))},
@@ -71,7 +72,7 @@ class ProcessCrew : public Crew {
   Environment common_environment() const {
     Environment environment = rendezvous::process_environment();
     environment[kBenchSocketVariable] = address().native();
-    environment[kStoreVariable] = store_.native();
+    environment[kBenchStoreVariable] = store_.native();
     return environment;
   }
 
@@ -79,7 +80,7 @@ class ProcessCrew : public Crew {
     Rank rank = 0;
     for (rendezvous::ChildProcess& child : children_) {
       if (const auto& status = child.poll()) {
-        throw CommError(fmt::format("rank {} of lockstep (pid {}) {} before it was connected", rank,
+        throw CommError(fmt::format("rank {} of lockstep (pid {}) {} before it had called in", rank,
                                     child.pid(), status->to_string()));
       }
       ++rank;
@@ -104,15 +105,23 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier) {
-  return std::make_unique<ProcessCrew>(ranks, carrier);
+std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier, rendezvous::SignalInbox& signals) {
+  return std::make_unique<ProcessCrew>(ranks, carrier, signals);
 }
 
 void run_process_agent(comm::Carrier carrier) {
-  const std::string coordinator = variable(kBenchSocketVariable);
-  const std::string store = variable(kStoreVariable);
-  const comm::Communicator world = comm::connect_from_environment({.carrier = carrier});
-  serve_commands(LineSocket::connect(coordinator, "the coordinator"), world.rank(), systems_on(world, store));
+  const std::string store = variable(kBenchStoreVariable);
+  const std::string address = variable(kBenchSocketVariable);
+  std::optional<comm::Communicator> world;
+  std::exception_ptr failure;
+  try {
+    world = comm::connect_from_environment({.carrier = carrier});
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  LineSocket coordinator = LineSocket::connect(address, "the coordinator");
+  if (failure) return report_failure(std::move(coordinator), failure);
+  serve_commands(std::move(coordinator), world->rank(), systems_on(*world, store));
 }
 
 }  // namespace lockstep::cli

@@ -144,6 +144,14 @@ std::string format_failure(const Failure& failure) {
   return line;
 }
 
+std::optional<Failure> parse_failure(std::string_view line) {
+  check_length(line);
+  std::string_view rest = line;
+  if (take_word(rest) != "error") return std::nullopt;
+  const auto kind = enum_of<Failure::Kind>(kFailures, take_word(rest), line);
+  return Failure{.kind = kind, .text = std::string(rest)};
+}
+
 Rank parse_hello(std::string_view line) {
   check_length(line);
   std::string_view rest = line;
@@ -169,15 +177,10 @@ Command parse_command(std::string_view line) {
 }
 
 Reply parse_reply(std::string_view line, std::optional<Failure>& failure) {
-  check_length(line);
+  failure = parse_failure(line);
+  if (failure) return {};
   std::string_view rest = line;
-  const std::string_view first = take_word(rest);
-  if (first == "error") {
-    const auto kind = enum_of<Failure::Kind>(kFailures, take_word(rest), line);
-    failure = Failure{.kind = kind, .text = std::string(rest)};
-    return {};
-  }
-  if (first != "ok") refuse(line, "expected ok or error");
+  if (take_word(rest) != "ok") refuse(line, "expected ok or error");
   Fields fields(line, rest);
   Reply reply;
   reply.correct = fields.number("correct", 1) == 1;

@@ -6,7 +6,7 @@
 //   prepare slot=0 system=lockstep op=all_reduce ...      coordinator
 //   check slot=0 | run slot=0 iterations=100 | release | quit
 //   ok correct=1 entered_ns=5 left_ns=9 elapsed_ns=7      agent
-//   error usage all_reduce: there is no ...               agent
+//   error usage all_reduce: there is no ...               agent, also instead of hello
 #pragma once
 
 #include <cstddef>
@@ -80,6 +80,9 @@ std::string format_hello(Rank rank);
 std::string format_command(const Command& command);
 std::string format_reply(const Reply& reply);
 std::string format_failure(const Failure& failure);
+
+// What an agent says instead of a hello or a reply when it cannot; none when the line is something else.
+std::optional<Failure> parse_failure(std::string_view line);
 
 // DataError naming what is wrong with the line. A reply that is a failure fills `failure`.
 Rank parse_hello(std::string_view line);

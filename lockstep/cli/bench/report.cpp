@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/bench/report.h"
 
+#include <optional>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -17,8 +19,10 @@ double algbw(const Measurement& measurement) {
   return gigabytes_per_second(measurement.contestant.what.bytes, measurement.time_us.median);
 }
 
-double busbw(const Measurement& measurement) {
+// None on one rank, where nothing goes over a bus.
+std::optional<double> busbw(const Measurement& measurement) {
   const Contestant& contestant = measurement.contestant;
+  if (contestant.crew->ranks() == 1) return std::nullopt;
   return algbw(measurement) * bus_factor(contestant.what.op, contestant.crew->ranks());
 }
 
@@ -39,7 +43,8 @@ std::string json_line(const Measurement& measurement) {
   line["time_min_us"] = measurement.time_us.min;
   line["time_max_us"] = measurement.time_us.max;
   line["algbw_gbps"] = algbw(measurement);
-  line["busbw_gbps"] = busbw(measurement);
+  const std::optional<double> bus = busbw(measurement);
+  line["busbw_gbps"] = bus ? nlohmann::ordered_json(*bus) : nullptr;
   line["correct"] = measurement.correct;
   return line.dump();
 }
@@ -53,29 +58,31 @@ std::string comparison(const Measurement& ours, std::span<const Measurement> all
     const double ratio = other.time_us.median / ours.time_us.median;
     const bool is_limit = name == "memcpy" || name == "sockets";
     if (!text.empty()) text += ", ";
-    text +=
-        is_limit ? fmt::format("{:.0f}% of {}", ratio * 100, name) : fmt::format("{:.2f}x {}", ratio, name);
+    text += is_limit ? fmt::format("{:.0f}% of {}", ratio * 100, name)
+                     : fmt::format("{:.2f}x as fast as {}", ratio, name);
   }
   return text;
 }
 
-void print_table_head(std::ostream& out) {
-  out << fmt::format(kRow, "system", "op", "algorithm", "transport", "bytes", "dtype", "buffer", "time us",
-                     "min..max", "algbw", "busbw", "correct", "faster than");
+std::string table_head() {
+  return fmt::format(kRow, "system", "op", "algorithm", "transport", "bytes", "dtype", "buffer", "time us",
+                     "min..max", "algbw", "busbw", "correct", "comparison");
 }
 
-void print_table_rows(std::span<const Measurement> measurements, std::ostream& out) {
+std::string table_rows(std::span<const Measurement> measurements) {
+  std::string rows;
   for (const Measurement& measurement : measurements) {
     const Contestant& contestant = measurement.contestant;
     const Spread& time = measurement.time_us;
-    out << fmt::format(kRow, contestant.what.system, name_of(contestant.what.op), contestant.algorithm,
-                       contestant.transport, format_size(contestant.what.bytes),
-                       name_of(contestant.what.dtype), contestant.what.registered ? "reg" : "plain",
-                       fmt::format("{:.2f}", time.median), fmt::format("{:.2f}..{:.2f}", time.min, time.max),
-                       fmt::format("{:.3f}", algbw(measurement)), fmt::format("{:.3f}", busbw(measurement)),
-                       measurement.correct ? "yes" : "NO", comparison(measurement, measurements));
+    const std::optional<double> bus = busbw(measurement);
+    rows += fmt::format(kRow, contestant.what.system, name_of(contestant.what.op), contestant.algorithm,
+                        contestant.transport, format_size(contestant.what.bytes),
+                        name_of(contestant.what.dtype), contestant.what.registered ? "reg" : "plain",
+                        fmt::format("{:.2f}", time.median), fmt::format("{:.2f}..{:.2f}", time.min, time.max),
+                        fmt::format("{:.3f}", algbw(measurement)), bus ? fmt::format("{:.3f}", *bus) : "-",
+                        measurement.correct ? "yes" : "NO", comparison(measurement, measurements));
   }
-  out.flush();
+  return rows;
 }
 
 }  // namespace lockstep::cli

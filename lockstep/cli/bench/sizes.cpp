@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/rendezvous/text.h"
 
 namespace lockstep::cli {
 namespace {
@@ -26,11 +27,11 @@ constexpr std::array<std::pair<std::string_view, std::size_t>, 11> kUnits = {{{"
                                                                               {"GiB", std::size_t{1} << 30}}};
 
 [[noreturn]] void refuse(std::string_view part, std::string_view expected) {
-  throw UsageError(fmt::format("--bytes: '{}' is not {}", part.substr(0, 64), expected));
+  throw UsageError(fmt::format("--bytes is {}: expected {}", rendezvous::quote(part), expected));
 }
 
 std::size_t parse_size(std::string_view part) {
-  constexpr std::string_view kExpected = "a size such as 4096, 4K, 1M or 64M, at most 64G";
+  constexpr std::string_view kExpected = "sizes such as 4096, 4K or 1M, at most 64G, separated by commas";
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
   if (error != std::errc{}) refuse(part, kExpected);
@@ -41,6 +42,21 @@ std::size_t parse_size(std::string_view part) {
     return number * bytes;
   }
   refuse(part, kExpected);
+}
+
+struct InUnit {
+  std::size_t number;
+  std::size_t unit;  // power of 1024
+};
+
+// The largest of bytes, KiB, MiB and GiB that gives a whole number.
+InUnit in_largest_unit(std::size_t bytes) {
+  InUnit result{bytes, 0};
+  while (result.number != 0 && result.number % 1024 == 0 && result.unit < 3) {
+    result.number /= 1024;
+    ++result.unit;
+  }
+  return result;
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -55,12 +71,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 void append_range(std::vector<std::size_t>& sizes, std::string_view part) {
   const std::vector<std::string_view> fields = split(part, ':');
-  if (fields.size() > 3) refuse(part, "a range first:last:factor");
+  if (fields.size() > 3) refuse(part, "first:last:factor in a range");
   const std::size_t first = parse_size(fields[0]);
   const std::size_t last = parse_size(fields[1]);
   const std::size_t factor = fields.size() == 3 ? parse_size(fields[2]) : 2;
   if (first == 0 || last < first || factor < 2) {
-    refuse(part, "a range first:last:factor with 0 < first <= last and a factor of at least 2");
+    refuse(part, "0 < first <= last and a factor of at least 2 in a range first:last:factor");
   }
   // The product cannot overflow: it is at most `last`.
   std::size_t size = first;
@@ -82,28 +98,29 @@ std::vector<std::size_t> parse_sizes(std::string_view text) {
       sizes.push_back(parse_size(part));
     }
     if (sizes.size() > kMaxBenchSizes) {
-      throw UsageError(
-          fmt::format("--bytes: more than {} sizes; use a larger factor or a shorter list", kMaxBenchSizes));
+      throw UsageError(fmt::format("--bytes lists more than {} sizes: use a larger factor or a shorter list",
+                                   kMaxBenchSizes));
     }
   }
   return sizes;
 }
 
 std::string format_size(std::size_t bytes) {
-  constexpr std::array<std::string_view, 4> kNames = {"B", "KiB", "MiB", "GiB"};
-  std::size_t unit = 0;
-  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < kNames.size()) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} {}", bytes, kNames[unit]);
+  const auto [number, unit] = in_largest_unit(bytes);
+  return fmt::format("{} {}", number, std::array{"B", "KiB", "MiB", "GiB"}[unit]);
+}
+
+std::string short_size(std::size_t bytes) {
+  const auto [number, unit] = in_largest_unit(bytes);
+  return fmt::format("{}{}", number, std::array{"", "K", "M", "G"}[unit]);
 }
 
 std::vector<std::string> split_list(std::string_view text, std::string_view option) {
   std::vector<std::string> parts;
   for (const std::string_view part : split(text, ',')) {
     if (part.empty())
-      throw UsageError(fmt::format("{}: '{}' has an empty entry", option, text.substr(0, 64)));
+      throw UsageError(
+          fmt::format("{} is {}: an entry between its commas is empty", option, rendezvous::quote(text)));
     parts.emplace_back(part);
   }
   return parts;

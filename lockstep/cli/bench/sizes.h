@@ -19,6 +19,9 @@ std::vector<std::size_t> parse_sizes(std::string_view text);
 // "64 MiB", "4 KiB", "100 B": the largest unit that gives a whole number.
 std::string format_size(std::size_t bytes);
 
+// "64M", "4K", "100": the same as --bytes takes it.
+std::string short_size(std::size_t bytes);
+
 // The parts of a list with commas; UsageError naming `option` when one is empty.
 std::vector<std::string> split_list(std::string_view text, std::string_view option);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "lockstep/base/log.h"
 #include "lockstep/cli/bench/agent.h"
 #include "lockstep/cli/bench/crew.h"
 #include "lockstep/cli/bench/system.h"
@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kStartLimit{30};
 
 class ThreadCrew : public Crew {
  public:
-  explicit ThreadCrew(int ranks) : Crew(ranks, "lockstep") {
+  ThreadCrew(int ranks, rendezvous::SignalInbox& signals) : Crew(ranks, "lockstep", signals) {
     auto endpoints = transport::make_loopback(ranks);
     for (Rank rank = 0; rank < ranks; ++rank) {
       threads_.emplace_back(
@@ -27,7 +27,7 @@ class ThreadCrew : public Crew {
             serve(comm::Communicator(std::move(endpoint)), at);
           });
     }
-    gather([] {}, Deadline::after(kStartLimit));
+    gather([this] { look(); }, Deadline::after(kStartLimit));
   }
   ~ThreadCrew() override { dismiss(); }
 
@@ -36,19 +36,27 @@ class ThreadCrew : public Crew {
     try {
       serve_commands(LineSocket::connect(coordinator, "the coordinator"), communicator.rank(),
                      systems_on(communicator, store_));
-    } catch (const std::exception& error) {
-      log::error(error.what());
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
     }
   }
 
+  void look() {
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
   const std::filesystem::path store_ = fresh_gloo_store();
+  std::mutex mutex_;
+  std::exception_ptr failure_;         // of the first thread that could not call in; guarded by mutex_
   std::vector<std::jthread> threads_;  // last: joined before what they use goes
 };
 
 }  // namespace
 
-std::unique_ptr<Crew> start_thread_crew(int ranks) {
-  return std::make_unique<ThreadCrew>(ranks);
+std::unique_ptr<Crew> start_thread_crew(int ranks, rendezvous::SignalInbox& signals) {
+  return std::make_unique<ThreadCrew>(ranks, signals);
 }
 
 }  // namespace lockstep::cli

@@ -11,8 +11,11 @@
 
 #include "lockstep/cli/bench/coordinator.h"
 #include "lockstep/cli/bench/crews.h"
+#include "lockstep/cli/bench/footprint.h"
 #include "lockstep/cli/bench/sizes.h"
 #include "lockstep/cli/bench/statistics.h"
+#include "lockstep/cli/host_memory.h"
+#include "lockstep/cli/output.h"
 #include "lockstep/comm/link_model.h"
 #include "lockstep/comm/select.h"
 
@@ -57,13 +60,13 @@ double measure_adding(Crew& crew, const Pace& pace) {
 }
 
 // Links are between two ranks, whatever the world of the collectives is.
-comm::LinkModel measure_model(const BenchOptions& options) {
+comm::LinkModel measure_model(const BenchOptions& options, rendezvous::SignalInbox& signals) {
   comm::LinkModel model;
   const bool threads = options.transport == "loopback";
-  const std::unique_ptr<Crew> memory = start_crew(2, threads ? "loopback" : "shm");
+  const std::unique_ptr<Crew> memory = start_crew(2, threads ? "loopback" : "shm", signals);
   model.memory = measure_link(*memory, pace_of(options));
   model.add_gigabytes_per_second = measure_adding(*memory, pace_of(options));
-  if (!threads) model.network = measure_link(*start_crew(2, "tcp"), pace_of(options));
+  if (!threads) model.network = measure_link(*start_crew(2, "tcp", signals), pace_of(options));
   return model;
 }
 
@@ -73,24 +76,21 @@ Json json_of(const comm::Link& link) {
           {"gigabytes_per_second", link.gigabytes_per_second}};
 }
 
-void print_model(const comm::LinkModel& model, bool json, std::ostream& out) {
+std::string text_of(const comm::LinkModel& model, bool json) {
   if (json) {
-    out << Json{{"memory", json_of(model.memory)},
+    return Json{{"memory", json_of(model.memory)},
                 {"network", json_of(model.network)},
                 {"add_gigabytes_per_second", model.add_gigabytes_per_second}}
-               .dump()
-        << std::endl;
-    return;
+               .dump() +
+           "\n";
   }
-  const auto link = [&](std::string_view name, const comm::Link& values) {
-    out << fmt::format(
+  const auto link = [](std::string_view name, const comm::Link& values) {
+    return fmt::format(
         "[comm.model.{}]\nlatency_us = {:.3f}\nmessage_us = {:.3f}\ngigabytes_per_second = {:.3f}\n", name,
         values.latency_us, values.message_us, values.gigabytes_per_second);
   };
-  out << fmt::format("[comm.model]\nadd_gigabytes_per_second = {:.3f}\n", model.add_gigabytes_per_second);
-  link("memory", model.memory);
-  link("network", model.network);
-  out << "\n" << std::flush;
+  return fmt::format("[comm.model]\nadd_gigabytes_per_second = {:.3f}\n", model.add_gigabytes_per_second) +
+         link("memory", model.memory) + link("network", model.network) + "\n";
 }
 
 // A candidate of the selector with what it took.
@@ -107,12 +107,14 @@ std::vector<Tried> try_best(const Case& what, Crew& crew, const BenchOptions& op
       comm::candidates(spec_of(what, crew.ranks()), what.dtype,
                        topology_of(crew.ranks(), resolved_transport(options.transport)), model, exact);
   best.resize(std::min(best.size(), kShownCandidates));
+  std::vector<Case> cases;
   std::vector<Contestant> contestants;
   for (const comm::Candidate& candidate : best) {
-    Case forced = what;
+    Case& forced = cases.emplace_back(what);
     forced.algorithm = name_of(candidate.spec.algorithm);
     contestants.push_back({.crew = &crew, .what = forced, .algorithm = forced.algorithm, .transport = {}});
   }
+  require_memory(cases, crew.ranks(), read_host_memory().usable());
   const auto measured = measure(contestants, pace_of(options));
   std::vector<Tried> tried;
   for (std::size_t i = 0; i < best.size(); ++i) {
@@ -121,7 +123,7 @@ std::vector<Tried> try_best(const Case& what, Crew& crew, const BenchOptions& op
   return tried;
 }
 
-void print_json(const Case& what, int ranks, const std::vector<Tried>& tried, std::ostream& out) {
+std::string json_of(const Case& what, int ranks, const std::vector<Tried>& tried) {
   Json line{
       {"op", name_of(what.op)}, {"ranks", ranks}, {"bytes", what.bytes}, {"dtype", name_of(what.dtype)}};
   line["algorithm"] = name_of(tried.front().candidate.spec.algorithm);
@@ -133,36 +135,39 @@ void print_json(const Case& what, int ranks, const std::vector<Tried>& tried, st
                                   {"time_max_us", one.time_us.max},
                                   {"correct", one.correct}});
   }
-  out << line.dump() << std::endl;
+  return line.dump() + "\n";
 }
 
 constexpr std::string_view kRow =
     "{:<15} {:>9}  {:<2}{:<17} {:>12} {:>12} {:>9} {:>9} {:>10} {:>10} {:>10}\n";
 
-void print_rows(const Case& what, const std::vector<Tried>& tried, std::ostream& out) {
+std::string rows_of(const Case& what, const std::vector<Tried>& tried) {
+  std::string rows;
   const auto number = [](double value) { return fmt::format("{:.2f}", value); };
   for (const Tried& one : tried) {
     const comm::Candidate& candidate = one.candidate;
-    out << fmt::format(kRow, name_of(what.op), format_size(what.bytes), &one == &tried.front() ? "*" : "",
-                       name_of(candidate.spec.algorithm), number(candidate.total_us()),
-                       number(one.time_us.median), number(candidate.latency_us),
-                       number(candidate.messages_us), number(candidate.memory_us),
-                       number(candidate.network_us), number(candidate.add_us));
+    rows +=
+        fmt::format(kRow, name_of(what.op), format_size(what.bytes), &one == &tried.front() ? "*" : "",
+                    name_of(candidate.spec.algorithm), number(candidate.total_us()),
+                    number(one.time_us.median), number(candidate.latency_us), number(candidate.messages_us),
+                    number(candidate.memory_us), number(candidate.network_us), number(candidate.add_us));
   }
-  out.flush();
+  return rows;
 }
 
 }  // namespace
 
-void run_tune(const BenchOptions& options, std::ostream& out) {
-  const comm::LinkModel model = measure_model(options);
-  print_model(model, options.json, out);
-  const std::unique_ptr<Crew> crew = start_crew(options.ranks, resolved_transport(options.transport));
+void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std::ostream& out) {
+  const comm::LinkModel model = measure_model(options, signals);
+  print(out, text_of(model, options.json));
+  const std::unique_ptr<Crew> crew =
+      start_crew(options.ranks, resolved_transport(options.transport), signals);
   if (!options.json) {
-    out << "The three algorithms that the model expects to be fastest; * is what the selector takes. Times "
-           "in us.\n"
-        << fmt::format(kRow, "op", "bytes", "", "algorithm", "predicted", "measured", "latency", "messages",
-                       "memory", "network", "adding");
+    print(out,
+          "The three algorithms that the model expects to be fastest; * is what the selector takes. Times in "
+          "us.\n" +
+              fmt::format(kRow, "op", "bytes", "", "algorithm", "predicted", "measured", "latency",
+                          "messages", "memory", "network", "adding"));
   }
   for (const Op op : options.ops) {
     for (const std::size_t bytes : sizes_for(options, op)) {
@@ -173,11 +178,7 @@ void run_tune(const BenchOptions& options, std::ostream& out) {
       what.exactness = options.exactness;
       what.registered = options.registered.front();
       const std::vector<Tried> tried = try_best(what, *crew, options, model);
-      if (options.json) {
-        print_json(what, options.ranks, tried, out);
-      } else {
-        print_rows(what, tried, out);
-      }
+      print(out, options.json ? json_of(what, options.ranks, tried) : rows_of(what, tried));
     }
   }
 }

@@ -7,9 +7,10 @@
 #include <ostream>
 
 #include "lockstep/cli/bench/options.h"
+#include "lockstep/rendezvous/signal_inbox.h"
 
 namespace lockstep::cli {
 
-void run_tune(const BenchOptions& options, std::ostream& out);
+void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std::ostream& out);
 
 }  // namespace lockstep::cli

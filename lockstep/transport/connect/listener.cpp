@@ -4,12 +4,15 @@
 #include <cerrno>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <list>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include <asio/io_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <fmt/format.h>
 
@@ -49,14 +52,12 @@ class Listener::Impl {
     // Checks our identity here, where the caller can see the error.
     Handshake(Side::listener, credentials_.me, credentials_.secret, Nonce{});
     wait_for_strangers();
-    thread_ = std::jthread([this] { io_.run(); });
+    thread_ = std::jthread([this] { run(); });
   }
 
   ~Impl() {
     io_.stop();
     thread_.join();
-    // Descriptors are closed by their owners, not by what watches them.
-    watch_.release();
     for (const auto& stranger : strangers_) stranger->drop();
   }
 
@@ -64,10 +65,13 @@ class Listener::Impl {
 
   AuthenticatedConnection accept(Deadline deadline) {
     std::unique_lock lock(mutex_);
-    if (!arrived_.wait_for(lock, deadline.left(), [&] { return !ready_.empty(); })) {
+    if (!arrived_.wait_for(lock, deadline.left(), [&] { return !ready_.empty() || stopped_; })) {
       throw Timeout(fmt::format(
           "nobody connected to {} within {:.1f} s ({} refused, {} too slow)", address_.to_string(),
           std::chrono::duration<double>(deadline.waited()).count(), counters_.refused, counters_.timed_out));
+    }
+    if (ready_.empty()) {
+      throw CommError(fmt::format("{} accepts no more connections: {}", address_.to_string(), *stopped_));
     }
     AuthenticatedConnection first = std::move(ready_.front());
     ready_.pop_front();
@@ -80,8 +84,19 @@ class Listener::Impl {
   }
 
  private:
+  // What no single stranger is to blame for ends the listener, and accept() says so.
+  void run() {
+    try {
+      io_.run();
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex_);
+      stopped_ = error.what();
+      arrived_.notify_all();
+    }
+  }
+
   void wait_for_strangers() {
-    watch_.async_wait(asio::posix::descriptor_base::wait_read, [this](const asio::error_code& error) {
+    watch_.async_wait(Watch::wait_read, [this](const asio::error_code& error) {
       if (!error) take_strangers();
     });
   }
@@ -90,16 +105,24 @@ class Listener::Impl {
   void take_strangers() {
     for (int i = 0; i < 16; ++i) {
       int error = 0;
-      Descriptor socket = accept_socket(socket_.get(), error);
-      if (socket) {
-        admit(std::move(socket));
-      } else if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-        return pause();
-      } else if (error == EAGAIN) {
-        break;
-      }
+      if (take_stranger(error)) continue;
+      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) return pause();
+      if (error == EAGAIN) break;
     }
     wait_for_strangers();
+  }
+
+  // False when nobody was there, for the reason `error`.
+  bool take_stranger(int& error) {
+    try {
+      Descriptor socket = accept_socket(socket_.get(), error);
+      if (!socket) return false;
+      admit(std::move(socket));
+    } catch (const std::exception& failure) {
+      count(&ListenerCounters::refused);
+      report("a stranger", failure.what());
+    }
+    return true;
   }
 
   // Out of descriptors: gives up the stranger that has waited longest and tries again soon.
@@ -181,7 +204,7 @@ class Listener::Impl {
   Descriptor socket_;
   const Address address_;
   asio::io_context io_;
-  asio::posix::stream_descriptor watch_;
+  Watch watch_;
   asio::steady_timer pause_;
   std::list<std::shared_ptr<Stranger>> strangers_;  // oldest first; shared with their own handlers
   log::RateLimit refusals_{std::chrono::seconds(1)};
@@ -190,12 +213,17 @@ class Listener::Impl {
   std::condition_variable arrived_;
   std::deque<AuthenticatedConnection> ready_;
   ListenerCounters counters_;
+  std::optional<std::string> stopped_;  // why the thread has ended
 
   std::jthread thread_;
 };
 
-Listener::Listener(const Address& address, Credentials credentials, ListenerLimits limits)
-    : impl_(std::make_unique<Impl>(address, std::move(credentials), limits)) {}
+Listener::Listener(const Address& address, Credentials credentials, ListenerLimits limits) try
+    : impl_(std::make_unique<Impl>(address, std::move(credentials), limits)) {
+} catch (const std::system_error& error) {
+  throw CommError(
+      fmt::format("cannot listen on {}: {}", address.to_string(), reason_of(error.code().value())));
+}
 
 Listener::~Listener() = default;
 

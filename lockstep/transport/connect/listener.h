@@ -39,14 +39,14 @@ struct ListenerCounters {
 class Listener {
  public:
   // UsageError: port in use, address not ours, or not loopback while the credentials hold neither secret nor
-  // TLS.
+  // TLS. CommError: no descriptor or thread is left.
   Listener(const Address& address, Credentials credentials, ListenerLimits limits = {});
   ~Listener();
 
   // Where it listens, with the port the system chose.
   const Address& address() const;
 
-  // The next connection that proved itself. Timeout at the deadline.
+  // The next connection that proved itself. Timeout at the deadline, CommError when the listener had to stop.
   AuthenticatedConnection accept(Deadline deadline);
 
   ListenerCounters counters() const;

@@ -35,7 +35,7 @@ void set_option(int fd, int level, int name, int value) {
 
 Descriptor open_socket(int family) {
   Descriptor fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) throw CommError(fmt::format("cannot open a socket: {}", std::strerror(errno)));
+  if (!fd) throw CommError(fmt::format("cannot open a socket: {}", reason_of(errno)));
   return fd;
 }
 
@@ -155,6 +155,12 @@ Descriptor accept_socket(int listening, int& error) {
   return fd;
 }
 
+std::string reason_of(int error) {
+  const bool lacks_descriptors = error == EMFILE || error == ENFILE;
+  return fmt::format("{}{}", std::strerror(error),
+                     lacks_descriptors ? ": close some or raise the limit (ulimit -n)" : "");
+}
+
 void set_connection_options(int fd) {
   int domain = 0;
   socklen_t size = sizeof(domain);
@@ -178,6 +184,12 @@ bool peer_is_loopback(int fd) {
   const SocketAddress name = name_by(::getpeername, fd);
   return name.family() != AF_UNIX && name.length > 0 &&
          is_loopback({.host = host_of(name), .port = 0, .unix_name = {}});
+}
+
+bool peer_shares_host(int fd) {
+  const SocketAddress peer = name_by(::getpeername, fd);
+  if (peer.length == 0) return false;
+  return peer.family() == AF_UNIX || host_of(peer) == host_of(name_by(::getsockname, fd));
 }
 
 bool peer_is_our_user(int fd) {

@@ -45,11 +45,17 @@ Descriptor connect_socket(const SocketAddress& to, Deadline deadline);
 // The next waiting connection; nothing when there is none. `error` gets errno, or 0.
 Descriptor accept_socket(int listening, int& error);
 
+// What went wrong in words, with what to do when descriptors lack.
+std::string reason_of(int error);
+
 // TCP_NODELAY, keepalive, and a limit on how long sent bytes may stay unacknowledged; Unix sockets need none.
 void set_connection_options(int fd);
 
 // "10.0.0.2:41234", "a process of this host", or "an unknown peer" when the connection is gone.
 std::string describe_peer(int fd);
+
+// Whether both ends are on this host: they have the same address, or need none.
+bool peer_shares_host(int fd);
 
 // Whether the other end has a loopback address (not: any address of this host).
 bool peer_is_loopback(int fd);

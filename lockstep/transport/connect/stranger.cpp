@@ -14,8 +14,6 @@
 namespace lockstep::transport {
 namespace {
 
-using Watch = asio::posix::descriptor_base;
-
 constexpr std::chrono::seconds kDrainTime{1};
 constexpr std::size_t kDrainBytes = 64 * 1024;
 
@@ -56,7 +54,8 @@ void Stranger::step() {
   try {
     while (flush() && advance()) {
     }
-  } catch (const AuthenticationError& error) {
+  } catch (const std::exception& error) {
+    // Also one of ours: it is between this stranger and us alone.
     refuse(End::refused, error.what());
   }
 }
@@ -96,7 +95,7 @@ bool Stranger::flush() {
   return true;
 }
 
-void Stranger::wait(asio::posix::descriptor_base::wait_type what, void (Stranger::*then)()) {
+void Stranger::wait(Watch::wait_type what, void (Stranger::*then)()) {
   watch_.async_wait(what, [self = shared_from_this(), then](const asio::error_code& error) {
     if (!error) ((*self).*then)();
   });
@@ -139,7 +138,7 @@ void Stranger::end(End how, const std::string& why) {
   const auto self = shared_from_this();  // on_end_ may forget us
   state_ = State::ended;
   timer_.cancel();
-  watch_.release();
+  watch_.let_go();
   if (how != End::dropped) on_end_(*this, how, why);
   connection_.reset();
 }

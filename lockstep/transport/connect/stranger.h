@@ -18,6 +18,19 @@
 
 namespace lockstep::transport {
 
+// Waits for a descriptor that belongs to somebody else and is not closed here.
+class Watch : public asio::posix::stream_descriptor {
+ public:
+  Watch(asio::io_context& io, int fd) : basic_stream_descriptor(io, fd) {}
+  ~Watch() { let_go(); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void let_go() {
+    if (is_open()) release();
+  }
+};
+
 // A connection to a listener that has not proved itself yet. Runs in the listener's thread only; its handlers
 // keep it alive until it has ended.
 class Stranger : public std::enable_shared_from_this<Stranger> {
@@ -44,7 +57,7 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
   void step();
   bool advance();
   bool flush();
-  void wait(asio::posix::descriptor_base::wait_type what, void (Stranger::*then)());
+  void wait(Watch::wait_type what, void (Stranger::*then)());
   void refuse(End how, const std::string& why);
   void drain();
   void end(End how, const std::string& why);
@@ -52,7 +65,7 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
   std::unique_ptr<Connection> connection_;
   Handshake handshake_;
   OnEnd on_end_;
-  asio::posix::stream_descriptor watch_;  // borrows the connection's descriptor
+  Watch watch_;
   asio::steady_timer timer_;
   State state_ = State::talking;
   std::vector<std::byte> output_;

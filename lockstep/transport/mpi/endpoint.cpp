@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::microseconds kShortestNap{200};
 constexpr std::chrono::microseconds kLongestNap{1000};
 constexpr std::chrono::milliseconds kFarewellAfterFailure{5000};
+constexpr std::chrono::milliseconds kTellTime{500};
 constexpr std::align_val_t kAlignment{64};
 
 // What MPI may still be using when an endpoint ends. Destroyed only if it has let go of all of it.
@@ -91,6 +92,7 @@ class MpiEndpoint final : public Endpoint {
   Rank rank() const override { return machinery_->wire->rank(); }
   int world() const override { return machinery_->wire->world(); }
   std::string_view kind(Rank) const override { return "mpi"; }
+  bool shares_host(Rank peer) const override { return machinery_->wire->shares_host(peer); }
   Channel& channel(Rank peer, StreamId stream) override;
 
   Bytes allocate(std::size_t bytes) override;
@@ -99,7 +101,7 @@ class MpiEndpoint final : public Endpoint {
   void publish(StreamId stream, std::uint64_t index, const NoticeHead& head) override {
     machinery_->notices.publish(stream, index, head);
   }
-  void fail(StreamId stream, std::string_view why) override { machinery_->notices.fail(stream, why); }
+  void fail(StreamId stream, std::string_view why) override;
   void push_notice(Rank peer, StreamId stream) override { machinery_->notices.push(peer, stream); }
   std::uint64_t notices_of(Rank peer, StreamId stream) override { return heard(peer, stream).count; }
   std::optional<NoticeHead> notice_of(Rank peer, StreamId stream, std::uint64_t index) override {
@@ -155,6 +157,14 @@ MpiEndpoint::~MpiEndpoint() {
   log::warning("mpi: some ranks did not leave in order, so this rank leaves without MPI_Finalize");
   // MPI goes on using this memory for as long as the process lives.
   static_cast<void>(machinery_.release());
+}
+
+// After a failure it may be long until somebody drives again: the reports leave now, if the peers take what
+// was sent to them before.
+void MpiEndpoint::fail(StreamId stream, std::string_view why) {
+  machinery_->notices.fail(stream, why);
+  repeat(Deadline::after(kTellTime),
+         [this] { return machinery_->progress(), machinery_->notices.all_departed(); });
 }
 
 Channel& MpiEndpoint::channel(Rank peer, StreamId stream) {

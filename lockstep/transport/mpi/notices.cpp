@@ -109,6 +109,10 @@ bool Notices::progress() {
   return heard_something;
 }
 
+bool Notices::all_departed() const {
+  return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.waiting.empty(); });
+}
+
 bool Notices::flushed() const {
   return std::all_of(peers_.begin(), peers_.end(),
                      [](const Peer& peer) { return peer.waiting.empty() && !peer.transfer; });

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -90,10 +92,12 @@ class MpiWire final : public Wire {
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &world_);
+    find_ranks_beside_us();
   }
 
   Rank rank() const override { return rank_; }
   int world() const override { return world_; }
+  bool shares_host(Rank rank) const override { return shares_host_[static_cast<std::size_t>(rank)]; }
 
   Transfer send(Rank to, int tag, ConstBytes message) override {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -150,6 +154,24 @@ class MpiWire final : public Wire {
   }
 
  private:
+  // Collective; all ranks are here by now.
+  void find_ranks_beside_us() {
+    MPI_Comm beside = MPI_COMM_NULL;
+    MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &beside);
+    MPI_Group ranks = MPI_GROUP_NULL;
+    MPI_Group ranks_beside = MPI_GROUP_NULL;
+    MPI_Comm_group(comm_, &ranks);
+    MPI_Comm_group(beside, &ranks_beside);
+    std::vector<int> all(static_cast<std::size_t>(world_));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<int> found(all.size());
+    MPI_Group_translate_ranks(ranks, world_, all.data(), ranks_beside, found.data());
+    for (int place : found) shares_host_.push_back(place != MPI_UNDEFINED);
+    MPI_Group_free(&ranks_beside);
+    MPI_Group_free(&ranks);
+    MPI_Comm_free(&beside);
+  }
+
   static Transfer started(int code, MPI_Request request) {
     Transfer transfer;
     store(transfer, code == MPI_SUCCESS ? request : MPI_REQUEST_NULL);
@@ -171,6 +193,7 @@ class MpiWire final : public Wire {
   MPI_Comm comm_ = MPI_COMM_NULL;
   Rank rank_ = 0;
   int world_ = 1;
+  std::vector<bool> shares_host_;  // by rank
   bool leaving_ = false;
   MPI_Request barrier_ = MPI_REQUEST_NULL;
 };

@@ -37,6 +37,7 @@ class Wire {
 
   virtual Rank rank() const = 0;
   virtual int world() const = 0;
+  virtual bool shares_host(Rank rank) const = 0;
 
   // Done when the receiver has taken the message.
   virtual Transfer send(Rank to, int tag, ConstBytes message) = 0;

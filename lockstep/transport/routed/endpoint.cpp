@@ -30,6 +30,7 @@ class RoutedEndpoint final : public Endpoint {
   Rank rank() const override { return whole_.rank; }
   int world() const override { return static_cast<int>(whole_.routes.size()); }
   std::string_view kind(Rank peer) const override { return part_of(peer).kind(rank_in_part(peer)); }
+  bool shares_host(Rank peer) const override { return part_of(peer).shares_host(rank_in_part(peer)); }
   Channel& channel(Rank peer, StreamId stream) override {
     LOCKSTEP_CHECK(peer != rank());
     return part_of(peer).channel(rank_in_part(peer), stream);

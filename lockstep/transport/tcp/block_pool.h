@@ -12,11 +12,13 @@ namespace lockstep::transport::tcp {
 
 class BlockPool;
 
-// Memory of one pool's block size; goes back to its pool, which must outlive it.
+// Memory of one pool's block size, which goes back to its pool, which must outlive it; or of any size,
+// without a pool.
 class Block {
  public:
   Block() = default;
   Block(std::unique_ptr<std::byte[]> memory, BlockPool* pool) : memory_(std::move(memory)), pool_(pool) {}
+  explicit Block(std::size_t bytes) : memory_(std::make_unique_for_overwrite<std::byte[]>(bytes)) {}
   Block(Block&&) noexcept = default;
   Block& operator=(Block&& other) noexcept {
     std::swap(memory_, other.memory_);
@@ -57,7 +59,7 @@ class BlockPool {
 };
 
 inline Block::~Block() {
-  if (memory_ != nullptr) pool_->give_back(std::move(memory_));
+  if (memory_ != nullptr && pool_ != nullptr) pool_->give_back(std::move(memory_));
 }
 
 // The two sizes that receivers need.

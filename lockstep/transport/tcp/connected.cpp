@@ -18,6 +18,7 @@
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
+#include "lockstep/transport/connect/socket.h"
 #include "lockstep/transport/tcp/buffers.h"
 #include "lockstep/transport/tcp/limits.h"
 
@@ -31,6 +32,7 @@ constexpr std::size_t kSmallBlocksKept = 256;
 constexpr std::size_t kSegmentBlocksKept = 2 * kViewWindow / kSegmentBytes;
 constexpr auto kFarewell = 5s;
 constexpr auto kFarewellPause = 200us;
+constexpr auto kTellTime = 500ms;
 constexpr std::uint64_t kBellTag = ~std::uint64_t{0};
 
 Descriptor check_opened(int fd, std::string_view what) {
@@ -53,13 +55,15 @@ TcpEndpoint::TcpEndpoint(Rank rank, std::uint64_t generation,
       bell_(check_opened(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
       pools_{.small{kEagerBytes, kSmallBlocksKept}, .segments{kSegmentBytes, kSegmentBlocksKept}},
       peers_(links.size()),
-      watched_writing_(links.size()) {
+      watched_writing_(links.size()),
+      shares_host_(links.size(), true) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = kBellTag}};
   LOCKSTEP_CHECK(::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, bell_.get(), &event) == 0);
   for (Rank peer = 0; peer < world(); ++peer) {
     if (peer == rank_) continue;
     peers_[peer] = std::make_unique<Peer>(peer, generation, pools_, progress_);
     for (auto& connection : links[peer]) {
+      shares_host_[peer] = peer_shares_host(connection->fd());
       widen_loopback_buffers(connection->fd());
       peers_[peer]->add_link(std::move(connection));
     }
@@ -132,6 +136,24 @@ void TcpEndpoint::fail(StreamId stream, std::string_view why) {
   if (!failed_.insert(stream).second) return;
   for (const auto& peer : peers_) {
     if (peer != nullptr) peer->send_failure(stream, why);
+  }
+  tell_failure();
+}
+
+// After a failure it may be long until somebody drives again, and peers would wait in vain. One that reads
+// makes room in time; for one that does not, the report stays queued as anything else.
+void TcpEndpoint::tell_failure() {
+  const Deadline deadline = Deadline::after(kTellTime);
+  while (!deadline.passed()) {
+    bool owed = false;
+    bool moved = false;
+    for (const auto& peer : peers_) {
+      if (peer == nullptr || !peer->owes_failure()) continue;
+      owed = true;
+      moved |= peer->pump();
+    }
+    if (!owed) return;
+    if (!moved) std::this_thread::sleep_for(kFarewellPause);
   }
 }
 

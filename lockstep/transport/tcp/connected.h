@@ -25,6 +25,7 @@ class TcpEndpoint final : public Endpoint {
   Rank rank() const override { return rank_; }
   int world() const override { return static_cast<int>(peers_.size()); }
   std::string_view kind(Rank) const override { return "tcp"; }
+  bool shares_host(Rank peer) const override { return shares_host_[peer]; }
   Channel& channel(Rank peer, StreamId stream) override { return peer_at(peer).channel(stream); }
 
   Bytes allocate(std::size_t bytes) override;
@@ -52,6 +53,7 @@ class TcpEndpoint final : public Endpoint {
   Peer& peer_at(Rank rank);
   void watch(Link& link, Rank rank, bool for_writing, int operation);
   void update_watches(Rank rank);
+  void tell_failure();
   void pass_on_what_was_sent();
 
   Rank rank_;
@@ -64,6 +66,7 @@ class TcpEndpoint final : public Endpoint {
   std::map<const std::byte*, std::size_t> allocated_;
   std::vector<std::unique_ptr<Peer>> peers_;        // by rank; null for ourselves
   std::vector<std::vector<bool>> watched_writing_;  // by rank and link
+  std::vector<bool> shares_host_;                   // by rank
 };
 
 }  // namespace lockstep::transport::tcp

@@ -94,6 +94,7 @@ Bytes Inbox::begin(const FrameHeader& header) {
 }
 
 Bytes Inbox::begin_eager(const FrameHeader& header) {
+  static_assert(sizeof(decltype(early_)::value_type) + 128 <= kEagerOverhead, "a node, and two heap headers");
   if (header.sequence < first_ || early_.contains(header.sequence)) reject(header, "it came twice");
   Message* message = find(header.sequence);
   if (message == nullptr) {
@@ -101,7 +102,8 @@ Bytes Inbox::begin_eager(const FrameHeader& header) {
     if (early_cost_ > kEagerBudget) reject(header, "more than the eager budget was sent");
     Early& early = early_[header.sequence];
     early.header = header;
-    early.block = pools_.small.take();
+    // As much as was charged: a block of the pool would let tiny messages take far more than the budget.
+    early.block = Block(header.length);
     return {early.block.data(), header.length};
   }
   if (!agrees(header.sequence, *message, header)) return {};

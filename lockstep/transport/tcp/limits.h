@@ -10,9 +10,10 @@ namespace lockstep::transport::tcp {
 inline constexpr std::size_t kEagerBytes = 16 * 1024;
 
 // How much a channel may have sent eagerly that its receiver has not yet taken; each message also costs
-// kEagerOverhead. So the messages that nobody waits for take at most kMaxStreams * kEagerBudget per peer.
+// kEagerOverhead, which covers what the receiver must remember of it. So the messages that nobody waits for
+// take at most kMaxStreams * kEagerBudget of memory per peer.
 inline constexpr std::size_t kEagerBudget = 256 * 1024;
-inline constexpr std::size_t kEagerOverhead = 64;
+inline constexpr std::size_t kEagerOverhead = 256;
 
 // Larger messages travel in segments [i * kSegmentBytes, (i + 1) * kSegmentBytes), each in a frame of its
 // own.

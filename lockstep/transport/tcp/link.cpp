@@ -40,6 +40,11 @@ void Link::close() {
   header_.reset();
 }
 
+bool Link::owes_failure() const {
+  return std::any_of(batch_.begin(), batch_.end(),
+                     [](const OutgoingFrame& frame) { return frame.reports_failure; });
+}
+
 // --- Writing.
 
 bool Link::write(Peer& peer) {

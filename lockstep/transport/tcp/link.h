@@ -21,6 +21,7 @@ struct OutgoingFrame {
   ConstBytes payload;
   std::vector<std::byte> owned;
   bool counted = false;  // a payload that the outbox of `stream` wants to be told of
+  bool reports_failure = false;
   StreamId stream = 0;
   std::uint64_t sequence = 0;
 };
@@ -43,6 +44,7 @@ class Link {
   // A write had no room: it can go on when the descriptor is writable.
   bool is_blocked() const { return blocked_; }
   bool has_output() const { return is_open() && !batch_.empty(); }
+  bool owes_failure() const;
   bool has_buffered() const { return is_open() && connection_->has_buffered(); }
 
   // From now on touches no memory of messages on this stream: what is on its way out is copied, what is on

@@ -47,6 +47,15 @@ bool Peer::has_output() const {
           std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.has_output(); }));
 }
 
+bool Peer::owes_failure() const {
+  const bool is_reachable = !stopped_writing_ && std::any_of(links_.begin(), links_.end(),
+                                                             [](const Link& link) { return link.is_open(); });
+  return is_reachable &&
+         (std::any_of(control_.begin(), control_.end(),
+                      [](const ControlFrame& frame) { return frame.header.type == FrameType::failure; }) ||
+          std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.owes_failure(); }));
+}
+
 bool Peer::is_connected() const {
   return std::all_of(links_.begin(), links_.end(), [](const Link& link) { return link.is_open(); });
 }
@@ -117,6 +126,7 @@ std::optional<OutgoingFrame> Peer::next_frame() {
   control_.pop_front();
   OutgoingFrame outgoing{
       .header = encode(frame.header, generation_), .payload = {}, .owned = std::move(frame.payload)};
+  outgoing.reports_failure = frame.header.type == FrameType::failure;
   outgoing.payload = outgoing.owned;
   return outgoing;
 }

@@ -39,6 +39,8 @@ class Peer {
   // The writing half alone.
   bool flush();
   bool has_output() const;
+  // A report of failure has not been written completely, though it could be.
+  bool owes_failure() const;
 
   // Every link is open.
   bool is_connected() const;

@@ -78,6 +78,7 @@ TEST(MpiEndpoint, APeerThatLeavesInOrderIsNoticed) {
   const std::unique_ptr<Endpoint> endpoint = make_mpi_endpoint();
   ASSERT_GE(endpoint->world(), 2);
   const Rank rank = endpoint->rank();
+  EXPECT_TRUE(endpoint->shares_host(rank ^ 1)) << "mpirun has started all of them here";
   if (rank == 1) {
     endpoint->channel(0, 0).send({1, 1}, last_words);
     endpoint->channel(0, 0).pump();

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+#include <initializer_list>
+
+#include "lockstep/transport/connect/connection.h"
+
+namespace lockstep::rendezvous {
+
+// Signals that this process takes through a descriptor instead of being ended by them; as before when it is
+// destroyed. Make it before other threads begin: it blocks the signals in the thread that makes it, and in
+// those that this thread starts.
+class SignalInbox {
+ public:
+  // UsageError when there is no descriptor left.
+  SignalInbox(std::initializer_list<int> taken);
+  ~SignalInbox();
+  SignalInbox(const SignalInbox&) = delete;
+  SignalInbox& operator=(const SignalInbox&) = delete;
+
+  int fd() const { return fd_.get(); }  // readable when a signal has come
+  const sigset_t& mask_before() const { return before_; }
+
+  // The next signal, 0 when there is none.
+  int take();
+
+ private:
+  sigset_t before_{};
+  transport::Descriptor fd_;
+};
+
+}  // namespace lockstep::rendezvous

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/cli/bench/footprint.h"
+#include "lockstep/cli/bench/sizes.h"
+
+namespace lockstep::cli {
+namespace {
+
+using schedule::Op;
+
+constexpr std::size_t kGiB = std::size_t{1} << 30;
+
+Case of(const std::string& system, Op op, std::size_t bytes, const std::string& algorithm = "auto") {
+  Case what;
+  what.system = system;
+  what.op = op;
+  what.bytes = bytes;
+  what.algorithm = algorithm;
+  return what;
+}
+
+TEST(BenchFootprint, CountsTheBuffersOfAllRanks) {
+  EXPECT_EQ(footprint(of("lockstep", Op::all_reduce, 100), 4), 400U);
+  EXPECT_EQ(footprint(of("lockstep", Op::all_reduce, 100, "one_shot"), 4), 1600U);
+  EXPECT_EQ(footprint(of("lockstep", Op::all_to_all, 100), 4), 800U);
+  EXPECT_EQ(footprint(of("lockstep", Op::barrier, 0), 4), 0U);
+  EXPECT_EQ(footprint(of("gloo", Op::all_reduce, 100), 4), 400U);
+  EXPECT_EQ(footprint(of("memcpy", Op::all_reduce, 100), 4), 800U);
+  EXPECT_EQ(footprint(of("mpi", Op::all_reduce, 100), 4), 800U);
+}
+
+TEST(BenchFootprint, RefusesWhatDoesNotFitAndNamesWhatDoes) {
+  const std::vector<Case> cases = {of("lockstep", Op::all_reduce, 20 * kGiB),
+                                   of("memcpy", Op::all_reduce, 20 * kGiB)};
+  EXPECT_NO_THROW(require_memory(cases, 2, 134 * kGiB));
+  try {
+    require_memory(cases, 2, 10 * kGiB);
+    FAIL() << "it was not refused";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "--bytes 20G needs 120.0 GiB for the buffers of 2 ranks, but 10.0 GiB of memory are free: "
+                 "the largest "
+                 "that fits is --bytes 1536M");
+  }
+}
+
+TEST(BenchFootprint, WhatItProposesFits) {
+  for (const int ranks : {1, 2, 3, 7, 1024}) {
+    for (const std::size_t usable : {std::size_t{1} << 16, std::size_t{1} << 20, kGiB, 23 * kGiB + 12345}) {
+      const std::string refusal = [&] {
+        try {
+          require_memory(std::vector<Case>{of("lockstep", Op::all_to_all, 64 * kGiB)}, ranks, usable);
+        } catch (const UsageError& error) {
+          return std::string(error.what());
+        }
+        return std::string();
+      }();
+      const std::string proposed = refusal.substr(refusal.rfind(' ') + 1);
+      const std::size_t bytes = parse_sizes(proposed).front();
+      EXPECT_EQ(bytes % static_cast<std::size_t>(8 * ranks), 0U) << refusal;
+      EXPECT_NO_THROW(require_memory(std::vector<Case>{of("lockstep", Op::all_to_all, bytes)}, ranks, usable))
+          << refusal;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::cli

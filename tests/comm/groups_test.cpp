@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups that come and go.
+#include <array>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/comm/group_numbers.h"
+
+#include "tests/support/ranks.h"
+#include "tests/support/worlds.h"
+
+namespace lockstep::test {
+namespace {
+
+using comm::Communicator;
+using testing::HasSubstr;
+
+constexpr int kMostGroups = 31;  // beside the world
+
+template <typename T>
+Bytes bytes_of(T& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
+
+void expect_it_adds(const Communicator& group) {
+  float one = 1;
+  group.all_reduce(bytes_of(one));
+  EXPECT_EQ(one, static_cast<float>(group.size())) << group.name();
+}
+
+class Groups : public testing::TestWithParam<std::string> {
+ protected:
+  static void run(int world, const std::function<void(Communicator&)>& body) {
+    run_ranks(make_world(GetParam(), world), {}, body);
+  }
+};
+
+TEST_P(Groups, AHundredInARow) {
+  run(3, [](Communicator& world) {
+    for (int i = 0; i < 100; ++i) {
+      const int colour = i % 3 == 0 ? 0 : world.rank() % 2;
+      const Communicator group = world.split(colour, world.rank(), fmt::format("group {}", i));
+      // Groups make different numbers of calls on their streams.
+      for (int calls = 0; calls < i % 4 + colour; ++calls) expect_it_adds(group);
+      if (group.size() < 2 || group.rank() > 1) continue;
+      int word = group.rank() == 0 ? i : 0;
+      if (group.rank() == 0) group.send(1, bytes_of(word));
+      if (group.rank() == 1) group.recv(0, bytes_of(word));
+      EXPECT_EQ(word, i);
+    }
+    expect_it_adds(world);
+  });
+}
+
+TEST_P(Groups, OfGroups) {
+  run(4, [](Communicator& world) {
+    for (int i = 0; i < 50; ++i) {
+      const Communicator half = world.split(world.rank() / 2, world.rank(), "half");
+      const Communicator pair = half.split(i % 2, -half.rank(), "pair");
+      EXPECT_EQ(pair.rank(), 1 - half.rank());
+      expect_it_adds(pair);
+      expect_it_adds(half);
+      const Communicator alone = half.split(-1, 0, "alone");
+      EXPECT_EQ(alone.size(), 1);
+      expect_it_adds(alone);
+    }
+  });
+}
+
+TEST_P(Groups, TooManyAreRefusedOnAllRanksAlike) {
+  std::array<std::string, 2> refusals;
+  run(2, [&](Communicator& world) {
+    std::vector<Communicator> groups;
+    for (int i = 0; i < kMostGroups; ++i) groups.push_back(world.split(0, world.rank(), "kept"));
+    try {
+      world.split(0, world.rank(), "too many");
+    } catch (const UsageError& error) {
+      refusals[world.rank()] = error.what();
+    }
+    expect_it_adds(world);
+    expect_it_adds(groups.back());
+    groups.erase(groups.begin() + 7);
+    expect_it_adds(world.split(0, world.rank(), "in its place"));
+  });
+  EXPECT_EQ(
+      refusals[0],
+      "cannot make group 'too many': the 32 that are possible at a time exist already or have failed; let "
+      "go of one first");
+  EXPECT_EQ(refusals[1], refusals[0]);
+}
+
+TEST_P(Groups, WhatWasNeverReceivedDoesNotReachTheNextGroup) {
+  run(2, [](Communicator& world) {
+    int word = 1;
+    {
+      const Communicator careless = world.split(0, world.rank(), "careless");
+      if (world.rank() == 0) careless.send_async(1, bytes_of(word)).test();
+    }
+    for (int i = 0; i < 3; ++i) {
+      const Communicator next = world.split(0, world.rank(), "next");
+      int other = world.rank() == 0 ? 2 : 0;
+      if (world.rank() == 0) next.send(1, bytes_of(other));
+      if (world.rank() == 1) next.recv(0, bytes_of(other));
+      EXPECT_EQ(other, 2);
+    }
+  });
+}
+
+TEST_P(Groups, AFailedOneLeavesTheOthersAlone) {
+  run(2, [](Communicator& world) {
+    std::array<float, 2> data{};
+    const auto disagree = [&](const Communicator& group) {
+      group.all_reduce(std::as_writable_bytes(std::span(data).first(world.rank() == 0 ? 1 : 2)));
+    };
+    for (int i = 0; i < 5; ++i) {
+      const Communicator broken = world.split(0, world.rank(), "broken");
+      EXPECT_THROW(disagree(broken), CommError);
+    }
+    for (int i = 0; i < 50; ++i) expect_it_adds(world.split(0, world.rank(), "good"));
+    // Calls are counted by group, whatever its streams were used for before.
+    const Communicator late = world.split(0, world.rank(), "late");
+    expect_it_adds(late);
+    try {
+      disagree(late);
+      ADD_FAILURE() << "no error";
+    } catch (const CommError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("all_reduce #1 on late"));
+    }
+  });
+}
+
+std::vector<comm::GroupBid> bids(std::size_t ranks) {
+  return std::vector<comm::GroupBid>(ranks);
+}
+
+TEST(GroupNumbers, TheSmallestThatIsFreeForAllIsTaken) {
+  auto three = bids(3);
+  EXPECT_EQ(comm::agreed_number(three), 0u);
+  three[0].surplus[0] = comm::GroupBid::kTaken;
+  three[2].surplus[1] = comm::GroupBid::kTaken;
+  EXPECT_EQ(comm::agreed_number(three), 2u);
+  three[1].surplus.fill(comm::GroupBid::kTaken);
+  EXPECT_EQ(comm::agreed_number(three), std::nullopt);
+}
+
+TEST(GroupNumbers, NumbersWithMessagesUnderWayAreNot) {
+  auto two = bids(2);
+  two[0].surplus[0] = 5;
+  two[1].surplus[0] = -4;
+  EXPECT_EQ(comm::agreed_number(two), 1u);
+  two[1].surplus[0] = -5;
+  EXPECT_EQ(comm::agreed_number(two), 0u);
+}
+
+TEST(GroupNumbers, ThoseOfFailedGroupsStayTaken) {
+  using State = comm::GroupNumbers::State;
+  comm::GroupNumbers numbers;
+  numbers.take(0);
+  numbers.take(1);
+  EXPECT_EQ(numbers.state(1), State::taken);
+  const std::vector<Rank> pair = {0, 2};
+  const std::vector<Rank> other = {0, 5};
+  numbers.give_back(0, {.members = pair, .next_sequence = 10, .failed = true});
+  numbers.give_back(1, {.members = pair, .next_sequence = 7});
+  EXPECT_EQ(numbers.state(0), State::failed);
+  EXPECT_EQ(numbers.state(1), State::ended);
+  EXPECT_EQ(numbers.next_sequence(), 10u);
+  EXPECT_THROW(numbers.take(0), InternalError);
+  EXPECT_NO_THROW(numbers.take(1));
+  numbers.give_back(1, {.members = other, .next_sequence = 8});
+  EXPECT_THAT(numbers.members(1), testing::ElementsAre(0, 2, 5));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, Groups, testing::Values("loopback", "shm", "tcp"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace lockstep::test

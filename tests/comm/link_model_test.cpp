@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/link_model.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/comm/connect.h"
+
+namespace lockstep::comm {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_link_model(text, "links.toml");
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// The model as text with one line of it replaced.
+std::string replaced(const std::string& line, const std::string& by) {
+  std::string text = to_toml(LinkModel{});
+  const std::size_t at = text.find(line + "\n");
+  EXPECT_NE(at, std::string::npos) << line << " in\n" << text;
+  return text.replace(at, line.size(), by);
+}
+
+TEST(LinkModel, IsReadAsItIsWritten) {
+  const LinkModel model{.memory = {.latency_us = 0.1, .message_us = 0, .gigabytes_per_second = 1.0 / 3},
+                        .network = {.latency_us = 1e6, .message_us = 2.5, .gigabytes_per_second = 0.001},
+                        .add_gigabytes_per_second = 17.25};
+  EXPECT_EQ(parse_link_model(to_toml(model), "links.toml"), model);
+  EXPECT_EQ(parse_link_model(to_toml(LinkModel{}), "links.toml"), LinkModel{});
+}
+
+TEST(LinkModel, CommentsBlanksAndTheOrderOfSectionsDoNotMatter) {
+  const std::string text =
+      "# measured on node7\n\n[comm.model.network]\r\n  latency_us=1\nmessage_us = 2 # each\n"
+      "gigabytes_per_second = 3\n[comm.model.memory]\nlatency_us = 4\nmessage_us = 5\n"
+      "gigabytes_per_second = 6\n[comm.model]\nadd_gigabytes_per_second = 7";
+  EXPECT_EQ(parse_link_model(text, "x"),
+            LinkModel({.memory = {4, 5, 6}, .network = {1, 2, 3}, .add_gigabytes_per_second = 7}));
+}
+
+TEST(LinkModel, SaysWhichLineIsWrong) {
+  EXPECT_EQ(error_of("latency"), "links.toml:1: expected [section] or key = number");
+  EXPECT_EQ(error_of("[comm]\n\nlatency_us = 1"),
+            "links.toml:3: a link model has no such key in this section");
+  EXPECT_EQ(error_of("[comm.model]\nadd_gigabytes_per_second = 1\nadd_gigabytes_per_second = 1"),
+            "links.toml:3: add_gigabytes_per_second is there twice");
+  for (const char* bad : {"", "x", "1x", "-1", "nan", "inf", "1e300", "0x10", "1,5"}) {
+    EXPECT_THAT(error_of(replaced("latency_us = 15", fmt::format("latency_us = {}", bad))),
+                HasSubstr("latency_us must be a number from 0 to"))
+        << bad;
+  }
+  EXPECT_THAT(error_of(replaced("gigabytes_per_second = 2", "gigabytes_per_second = 0")),
+              HasSubstr("gigabytes_per_second must be a number from 1e-06"));
+}
+
+TEST(LinkModel, MustBeComplete) {
+  EXPECT_THAT(error_of(replaced("message_us = 4", "")),
+              HasSubstr("links.toml: message_us is missing in [comm.model.network]"));
+  EXPECT_THAT(error_of(""), HasSubstr("is missing"));
+}
+
+TEST(LinkModel, ComesFromAFile) {
+  const auto path = std::filesystem::temp_directory_path() / fmt::format("lockstep-links-{}", getpid());
+  std::ofstream(path) << to_toml(LinkModel{});
+  EXPECT_EQ(load_link_model(path), LinkModel{});
+  std::ofstream(path) << std::string(100'000, '#');
+  EXPECT_THROW(load_link_model(path), UsageError);
+  std::filesystem::remove(path);
+  EXPECT_THROW(load_link_model(path), UsageError);
+  EXPECT_THROW(load_link_model("/"), UsageError);
+}
+
+TEST(LinkModel, TheEnvironmentNamesTheFile) {
+  setenv("LOCKSTEP_LINK_MODEL", "/nowhere/links.toml", 1);
+  EXPECT_THROW(connect(rendezvous::Placement{}), UsageError);
+  setenv("LOCKSTEP_LINK_MODEL", "", 1);
+  EXPECT_EQ(connect(rendezvous::Placement{}).size(), 1);
+  unsetenv("LOCKSTEP_LINK_MODEL");
+}
+
+}  // namespace
+}  // namespace lockstep::comm

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/plan.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::comm {
+namespace {
+
+using kernels::ReduceOp;
+using schedule::Algorithm;
+using schedule::Op;
+using testing::HasSubstr;
+
+Planner planner(Rank rank = 1, int world = 3) {
+  return {rank, Topology{.host_of = std::vector<int>(static_cast<std::size_t>(world), 0)}, LinkModel{}};
+}
+
+PlanRequest all_reduce(std::optional<Algorithm> algorithm = {}) {
+  return {.op = Op::all_reduce, .count = 1000, .algorithm = algorithm, .exact = false};
+}
+
+TEST(Planner, AnswersEqualRequestsFromMemory) {
+  Planner plans = planner();
+  const auto first = plans.plan(all_reduce());
+  EXPECT_EQ(plans.plan(all_reduce()), first);
+  PlanRequest other = all_reduce();
+  other.count = 1001;
+  EXPECT_NE(plans.plan(other), first);
+  other = all_reduce(Algorithm::hierarchical);
+  const auto direct = plans.plan(other);
+  other.inner = Algorithm::ring;
+  EXPECT_NE(plans.plan(other), direct);
+}
+
+TEST(Planner, GivesTheAlgorithmThatIsNamed) {
+  Planner plans = planner();
+  for (Algorithm algorithm :
+       {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::direct, Algorithm::one_shot,
+        Algorithm::mesh, Algorithm::hierarchical}) {
+    EXPECT_EQ(plans.plan(all_reduce(algorithm))->spec.algorithm, algorithm);
+  }
+  PlanRequest hybrid = all_reduce(Algorithm::hierarchical);
+  hybrid.inner = Algorithm::ring;
+  hybrid.outer = Algorithm::tree;
+  const auto plan = plans.plan(hybrid);
+  EXPECT_EQ(plan->spec.inner, Algorithm::ring);
+  EXPECT_EQ(plan->spec.outer, Algorithm::tree);
+  EXPECT_THAT(describe(plan->contract), HasSubstr("hierarchical(ring,tree)"));
+}
+
+TEST(Planner, AllRanksPromiseTheSame) {
+  const auto first = planner(0).plan(all_reduce());
+  for (Rank rank : {1, 2}) {
+    const auto other = planner(rank).plan(all_reduce());
+    EXPECT_EQ(other->contract, first->contract);
+    EXPECT_EQ(other->digest, first->digest);
+    EXPECT_EQ(other->notice, first->notice);
+  }
+}
+
+TEST(Planner, WhatAnOperationIgnoresIsNoPartOfItsContract) {
+  const auto contract_of = [](Op op, DType dtype, ReduceOp reduce, Rank root) {
+    return planner()
+        .plan(
+            {.op = op, .dtype = dtype, .reduce = reduce, .count = op == Op::barrier ? 0u : 12u, .root = root})
+        ->contract;
+  };
+  EXPECT_EQ(contract_of(Op::all_gather, DType::fp32, ReduceOp::max, 2),
+            contract_of(Op::all_gather, DType::fp32, ReduceOp::sum, 0));
+  EXPECT_EQ(contract_of(Op::barrier, DType::bf16, ReduceOp::sum, 1),
+            contract_of(Op::barrier, DType::fp32, ReduceOp::sum, 0));
+  EXPECT_NE(contract_of(Op::broadcast, DType::fp32, ReduceOp::sum, 2),
+            contract_of(Op::broadcast, DType::fp32, ReduceOp::sum, 0));
+  EXPECT_NE(contract_of(Op::all_reduce, DType::fp32, ReduceOp::max, 0),
+            contract_of(Op::all_reduce, DType::fp32, ReduceOp::sum, 0));
+}
+
+TEST(Planner, AnAverageIsDividedByWhatWasAdded) {
+  PlanRequest average = all_reduce();
+  average.reduce = ReduceOp::average;
+  EXPECT_EQ(planner().plan(average)->divide_by, 3u);
+  average.pieces = {{{0, 4}, {4, 2}}, {}, {{6, 2}}};
+  EXPECT_EQ(planner().plan(average)->divide_by, 8u) << "lanes, not ranks";
+  EXPECT_EQ(planner().plan(all_reduce())->divide_by, 1u);
+}
+
+TEST(Planner, SaysWhyARequestMakesNoSense) {
+  const auto error_of = [](const PlanRequest& request) -> std::string {
+    try {
+      planner().plan(request);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  PlanRequest exact_ring = all_reduce(Algorithm::ring);
+  exact_ring.exact = true;
+  EXPECT_THAT(error_of(exact_ring), HasSubstr("ring cannot give exact results"));
+  PlanRequest nested = all_reduce(Algorithm::hierarchical);
+  nested.inner = Algorithm::hierarchical;
+  EXPECT_THAT(error_of(nested), HasSubstr("cannot be part of a hierarchy"));
+  PlanRequest rootless = all_reduce();
+  rootless.op = Op::broadcast;
+  rootless.root = 9;
+  EXPECT_THAT(error_of(rootless), HasSubstr("no rank 9"));
+  PlanRequest huge = all_reduce();
+  huge.count = ~std::size_t{0};
+  EXPECT_THAT(error_of(huge), HasSubstr("more than memory can address"));
+}
+
+}  // namespace
+}  // namespace lockstep::comm
