@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/suggest.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
-#include "lockstep/cli/suggest.h"
 #include "lockstep/cli/version.h"
 
 namespace lockstep::cli {
