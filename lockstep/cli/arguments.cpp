@@ -14,7 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/suggest.h"
+#include "lockstep/base/suggest.h"
 #include "lockstep/rendezvous/text.h"
 
 namespace lockstep::cli {

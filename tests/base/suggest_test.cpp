@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/suggest.h"
+#include "lockstep/base/suggest.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
@@ -27,4 +27,4 @@ TEST(Closest, FindsWhatWasMeantAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace lockstep::cli
+}  // namespace lockstep

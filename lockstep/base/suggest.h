@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep::cli {
+namespace lockstep {
 
 // The least number of letters to insert, delete, replace or swap with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b);
@@ -13,4 +13,4 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // The candidate that was probably meant; empty when none is close.
 std::string closest(std::string_view typed, std::span<const std::string> candidates);
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

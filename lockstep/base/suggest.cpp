@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/suggest.h"
+#include "lockstep/base/suggest.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace lockstep::cli {
+namespace lockstep {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // rows[i][j]: distance between the first i letters of a and the first j of b.
@@ -38,4 +38,4 @@ std::string closest(std::string_view typed, std::span<const std::string> candida
   return best;
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

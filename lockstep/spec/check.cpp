@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/check.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <initializer_list>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lockstep/spec/key.h"
+#include "lockstep/spec/presets.h"
+#include "lockstep/spec/refuse.h"
+#include "lockstep/spec/workload.h"
+#include "lockstep/spec/write.h"
+
+namespace lockstep::spec {
+namespace {
+
+// Those of comm.all_reduce whose order of addition does not depend on the layout (schedule::is_exact).
+constexpr std::array<std::string_view, 3> kExact = {"auto", "direct", "halving_doubling"};
+
+class Checker {
+ public:
+  explicit Checker(const Places& places) : places_(places) {}
+
+  // `sentence` begins with a key; the error stands at the first of `keys` that somebody has set.
+  void require(bool holds, std::initializer_list<std::string_view> keys, const std::string& sentence) const {
+    if (!holds) refuse(place_of(keys), sentence);
+  }
+
+ private:
+  std::string place_of(std::initializer_list<std::string_view> keys) const {
+    for (const std::string_view key : keys) {
+      if (const auto found = places_.find(key); found != places_.end()) return found->second;
+    }
+    return {};
+  }
+
+  const Places& places_;
+};
+
+// Only values that differ from the default: a resolved configuration names every key.
+void check_conditions(const RunSpec& run, const Checker& checker) {
+  for (const Key& key : all_keys()) {
+    const Condition& condition = key.accepted.only_with;
+    if (condition.key.empty() || key.get(run) == default_of(key)) continue;
+    const Value actual = find_key(condition.key)->get(run);
+    const std::string name = key.full_name();
+    checker.require(actual == Value(std::string(condition.value)), {name, condition.key},
+                    fmt::format("{} has an effect only with {} = \"{}\", which is {} here", name,
+                                condition.key, condition.value, toml_of(actual)));
+  }
+}
+
+void check_attention(const Model& model, const Checker& checker) {
+  const bool cut_evenly = model.head_width != model.width / model.heads || model.width % model.heads == 0;
+  checker.require(
+      cut_evenly, {"model.heads", "model.width"},
+      fmt::format("model.width = {} is not a multiple of model.heads = {}; change one of them or give "
+                  "model.head_width",
+                  model.width, model.heads));
+  checker.require(
+      model.heads % model.kv_heads == 0, {"model.kv_heads", "model.heads"},
+      fmt::format("model.kv_heads = {} does not divide model.heads = {}", model.kv_heads, model.heads));
+  if (model.name == ModelFamily::gpt) {
+    checker.require(
+        model.kv_heads == model.heads, {"model.kv_heads"},
+        fmt::format("model.kv_heads = {} must equal model.heads = {} in a gpt", model.kv_heads, model.heads));
+  } else {
+    checker.require(
+        model.head_width % 2 == 0, {"model.head_width", "model.heads", "model.width"},
+        fmt::format("model.head_width = {} must be even, because the rotary embedding turns pairs",
+                    model.head_width));
+  }
+}
+
+void check_model(const RunSpec& run, const Checker& checker) {
+  const Model& model = run.model;
+  if (!model.preset.empty()) {
+    checker.require(model.name == preset_model(model.preset).name, {"model.name"},
+                    fmt::format("model.name contradicts model.preset = \"{}\"; leave it out", model.preset));
+  }
+  if (model.name != ModelFamily::mlp) check_attention(model, checker);
+  checker.require(run.training.seq_len <= model.max_seq_len, {"training.seq_len", "model.max_seq_len"},
+                  fmt::format("training.seq_len = {} is longer than model.max_seq_len = {}",
+                              run.training.seq_len, model.max_seq_len));
+  checker.require(model.name != ModelFamily::mlp || run.training.seq_len == model.max_seq_len,
+                  {"training.seq_len", "model.max_seq_len"},
+                  "training.seq_len and model.max_seq_len, the inputs of an mlp, must be equal");
+}
+
+void check_training(const RunSpec& run, const Checker& checker) {
+  const Training& training = run.training;
+  const LrScheduler& scheduler = run.lr_scheduler;
+  checker.require(scheduler.warmup_steps <= training.steps, {"lr_scheduler.warmup_steps", "training.steps"},
+                  fmt::format("lr_scheduler.warmup_steps = {} is more than training.steps = {}",
+                              scheduler.warmup_steps, training.steps));
+  checker.require(scheduler.decay_type != DecayType::constant || scheduler.decay_ratio == 0.0,
+                  {"lr_scheduler.decay_ratio"},
+                  "lr_scheduler.decay_ratio has no effect with lr_scheduler.decay_type = \"constant\"");
+  checker.require(training.min_loss_scale <= training.initial_loss_scale,
+                  {"training.min_loss_scale", "training.initial_loss_scale"},
+                  "training.min_loss_scale is more than training.initial_loss_scale");
+  // The least number of lanes; with that of the workers it is checked again.
+  try {
+    micro_batches_per_lane(training, std::max<std::int64_t>(1, run.parallelism.lanes));
+  } catch (const UsageError& error) {
+    checker.require(false, {"training.global_batch_size", "training.micro_batch_size", "parallelism.lanes"},
+                    error.what());
+  }
+}
+
+void check_parallelism(const RunSpec& run, const Checker& checker) {
+  const Parallelism& parallelism = run.parallelism;
+  const auto lanes = static_cast<std::uint64_t>(parallelism.lanes);
+  checker.require(parallelism.data != 0, {"parallelism.data"}, "parallelism.data must be -1, or 1 or more");
+  checker.require(lanes == 0 || std::has_single_bit(lanes), {"parallelism.lanes"},
+                  fmt::format("parallelism.lanes = {} must be a power of two, such as {} or {}", lanes,
+                              std::bit_floor(lanes), std::bit_ceil(lanes)));
+  const auto& weights = parallelism.lane_weights;
+  checker.require(weights.empty() ||
+                      std::any_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; }),
+                  {"parallelism.lane_weights"}, "parallelism.lane_weights must have one that is above 0");
+  checker.require(
+      recompute_stride(parallelism).has_value(), {"parallelism.recompute"},
+      fmt::format("parallelism.recompute must be none, all, or a number from 1 to 10000, not '{}'",
+                  parallelism.recompute));
+  const bool canonical = std::find(kExact.begin(), kExact.end(), run.comm.all_reduce) != kExact.end();
+  checker.require(
+      !run.comm.exact || canonical, {"comm.all_reduce", "comm.exact"},
+      fmt::format("comm.all_reduce = \"{}\" has an order of addition of its own; set comm.exact = "
+                  "false, or choose {}",
+                  run.comm.all_reduce, fmt::join(kExact, ", ")));
+}
+
+}  // namespace
+
+void check_run(const RunSpec& run, const Places& places) {
+  const Checker checker(places);
+  check_conditions(run, checker);
+  check_model(run, checker);
+  check_parallelism(run, checker);
+  check_training(run, checker);
+}
+
+}  // namespace lockstep::spec

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/key.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lockstep/base/suggest.h"
+
+namespace lockstep::spec {
+namespace {
+
+bool inside(const Bounds& bounds, double value) {
+  // Written so that a NaN is outside.
+  const bool above = bounds.above_least ? value > bounds.least : value >= bounds.least;
+  const bool below = bounds.below_most ? value < bounds.most : value <= bounds.most;
+  return above && below;
+}
+
+// The numbers of a value that bounds apply to.
+std::vector<double> numbers_in(const Value& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return {static_cast<double>(*integer)};
+  if (const auto* real = std::get_if<double>(&value)) return {*real};
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) return *list;
+  std::vector<double> weights;
+  if (const auto* corpora = std::get_if<std::vector<Corpus>>(&value)) {
+    for (const Corpus& corpus : *corpora) weights.push_back(corpus.weight);
+  }
+  return weights;
+}
+
+std::optional<std::string> why_not_a_choice(const Accepted& accepted, const std::string& text) {
+  const std::vector<std::string> choices(accepted.choices.begin(), accepted.choices.end());
+  if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end())
+    return std::nullopt;
+  const std::string meant = closest(text, choices);
+  return fmt::format("must be {}, not '{}'{}", words_for(accepted), text,
+                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
+}
+
+}  // namespace
+
+std::string Key::full_name() const {
+  return fmt::format("{}.{}", section, name);
+}
+
+const Key* find_key(std::string_view full_name) {
+  const auto keys = all_keys();
+  const auto found =
+      std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key.full_name() == full_name; });
+  return found == keys.end() ? nullptr : &*found;
+}
+
+Value default_of(const Key& key) {
+  return key.get(RunSpec{});
+}
+
+std::string words_for(const Accepted& accepted) {
+  if (!accepted.choices.empty()) return fmt::format("one of {}", fmt::join(accepted.choices, ", "));
+  const Bounds& bounds = accepted.bounds;
+  if (bounds.least == bounds.most) return {};
+  if (bounds.most > 1e15) return fmt::format("{} or more", bounds.least);
+  return fmt::format("{}{} to {}{}", bounds.above_least ? "above " : "", bounds.least,
+                     bounds.below_most ? "below " : "", bounds.most);
+}
+
+std::optional<std::string> why_refused(const Key& key, const Value& value) {
+  const Accepted& accepted = key.accepted;
+  if (value == default_of(key)) return std::nullopt;
+  if (accepted.reserved) return "is not supported by this version; leave it out";
+  for (const double number : numbers_in(value)) {
+    if (!inside(accepted.bounds, number)) {
+      return fmt::format("must be {}, not {}", words_for(accepted), number);
+    }
+  }
+  if (const auto* text = std::get_if<std::string>(&value)) return why_not_a_choice(accepted, *text);
+  return std::nullopt;
+}
+
+}  // namespace lockstep::spec

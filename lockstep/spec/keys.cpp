@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of the table: name, description and limits of every key.
+
+#include <utility>
+
+#include "lockstep/spec/key.h"
+#include "lockstep/spec/member.h"
+#include "lockstep/spec/presets.h"
+
+namespace lockstep::spec {
+namespace {
+
+// The limits of sizes keep products of them (parameters, tokens) inside 63 bits.
+constexpr double kMany = 9007199254740992.0;  // 2^53: no limit that anybody meets
+constexpr Bounds kCount = {0, kMany};
+constexpr Bounds kPositive = {1, kMany};
+constexpr Bounds kFraction = {0, 1};
+constexpr Bounds kBelowOne = {.least = 0, .most = 1, .below_most = true};
+constexpr Bounds kRanks = {1, 1 << 20};
+
+constexpr Condition kWithFp16 = {"training.dtype", "fp16"};
+constexpr Condition kWithAdamW = {"optimizer.name", "adamw"};
+
+template <auto Section, auto Member>
+Key row(std::string_view name, std::string_view help, Accepted accepted = {}) {
+  if (accepted.choices.empty()) accepted.choices = choices_of_member<Section, Member>();
+  return {.section = {},
+          .name = name,
+          .help = help,
+          .accepted = std::move(accepted),
+          .get = get_member<Section, Member>,
+          .set = set_member<Section, Member>};
+}
+
+std::vector<Key> job() {
+  constexpr auto in = &RunSpec::job;
+  return {
+      row<in, &Job::dump_folder>("dump_folder", "folder of the run: configuration, metrics, weights"),
+      row<in, &Job::description>("description", "free text that is kept with the run"),
+  };
+}
+
+std::vector<Key> model() {
+  constexpr auto in = &RunSpec::model;
+  return {
+      row<in, &Model::name>("name", "family of the model"),
+      row<in, &Model::preset>("preset", "sizes by name; keys that are given as well take precedence",
+                              {.choices = preset_names()}),
+      row<in, &Model::layers>("layers", "transformer layers, or hidden layers of an mlp", {{1, 10000}}),
+      row<in, &Model::width>("width", "features of a token between layers", {{1, 1 << 17}}),
+      row<in, &Model::heads>("heads", "query heads of a layer", {{1, 4096}}),
+      row<in, &Model::kv_heads>("kv_heads", "key and value heads of a layer; 0: as many as heads",
+                                {{0, 4096}}),
+      row<in, &Model::head_width>("head_width", "features of a head; 0: width / heads", {{0, 1 << 14}}),
+      row<in, &Model::ffn_width>("ffn_width",
+                                 "features inside the feed-forward part; 0: 4 width, for llama 8/3 width "
+                                 "rounded up to a multiple of 256",
+                                 {{0, 1 << 20}}),
+      row<in, &Model::vocab_size>("vocab_size", "tokens of the vocabulary, or outputs of an mlp",
+                                  {{1, 1 << 24}}),
+      row<in, &Model::max_seq_len>(
+          "max_seq_len",
+          "longest sequence, the number of positions of gpt and of inputs of an mlp; "
+          "0: training.seq_len",
+          {{0, 1 << 24}}),
+      row<in, &Model::rope_theta>("rope_theta", "base of the rotary embedding",
+                                  {.bounds = {1, 1e12}, .only_with = {"model.name", "llama"}}),
+      row<in, &Model::norm_eps>("norm_eps", "added to the variance in norms",
+                                {{.least = 0, .most = 1, .above_least = true}}),
+      row<in, &Model::tied_embeddings>("tied_embeddings", "the head uses the weights of the token embedding"),
+      row<in, &Model::dropout>("dropout", "share of activations that are dropped in training", {kBelowOne}),
+  };
+}
+
+std::vector<Key> data() {
+  constexpr auto in = &RunSpec::data;
+  return {
+      row<in, &Data::train>("train", "corpora: paths, or { path = \"...\", weight = 2.0 }",
+                            {{.least = 0, .most = 1e9, .above_least = true}}),
+      row<in, &Data::validation>("validation", "corpora of the validation loss, written as in train",
+                                 {{.least = 0, .most = 1e9, .above_least = true}}),
+      row<in, &Data::tokenizer>("tokenizer", "file of the tokenizer that made the corpora"),
+      row<in, &Data::sharding>("sharding",
+                               "what the lanes of a step divide: shuffled samples, shuffled runs of samples, "
+                               "or the columns of all samples"),
+  };
+}
+
+std::vector<Key> training() {
+  constexpr auto in = &RunSpec::training;
+  return {
+      row<in, &Training::steps>("steps", "updates of the weights", {kPositive}),
+      row<in, &Training::seq_len>("seq_len", "tokens of a sequence", {{1, 1 << 24}}),
+      row<in, &Training::micro_batch_size>("micro_batch_size", "sequences that go through the model together",
+                                           {{1, 1 << 20}}),
+      row<in, &Training::global_batch_size>(
+          "global_batch_size", "sequences of a step; 0: one micro-batch for each lane", {{0, 1 << 30}}),
+      row<in, &Training::dtype>("dtype", "type of weights and activations; master weights are always fp32"),
+      row<in, &Training::seed>("seed", "initial weights, order of samples and dropout follow from it",
+                               {kCount}),
+      row<in, &Training::max_norm>("max_norm", "gradients with a larger norm are scaled to it; 0: never",
+                                   {{0, 1e9}}),
+      row<in, &Training::max_bad_steps>(
+          "max_bad_steps",
+          "the run stops after this many steps in a row with a gradient that is "
+          "not finite",
+          {kPositive}),
+      row<in, &Training::threads>("threads", "threads of a worker; 0: cores of the host / its workers",
+                                  {{0, 4096}}),
+      row<in, &Training::loss_scale>("loss_scale",
+                                     "fixed factor of the loss; 0: found and adapted by the run",
+                                     {.bounds = {0, 1e9}, .only_with = kWithFp16}),
+      row<in, &Training::initial_loss_scale>("initial_loss_scale", "first factor when it is adapted",
+                                             {.bounds = {1, 1e9}, .only_with = kWithFp16}),
+      row<in, &Training::loss_scale_window>("loss_scale_window", "good steps in a row that double the factor",
+                                            {.bounds = kPositive, .only_with = kWithFp16}),
+      row<in, &Training::min_loss_scale>(
+          "min_loss_scale", "the factor is not halved below this",
+          {.bounds = {.least = 0, .most = 1e9, .above_least = true}, .only_with = kWithFp16}),
+  };
+}
+
+std::vector<Key> optimizer() {
+  constexpr auto in = &RunSpec::optimizer;
+  return {
+      row<in, &Optimizer::name>("name", "rule of the update"),
+      row<in, &Optimizer::lr>("lr", "highest learning rate of the run", {{0, 1000}}),
+      row<in, &Optimizer::beta1>("beta1", "decay of the first moment",
+                                 {.bounds = kBelowOne, .only_with = kWithAdamW}),
+      row<in, &Optimizer::beta2>("beta2", "decay of the second moment",
+                                 {.bounds = kBelowOne, .only_with = kWithAdamW}),
+      row<in, &Optimizer::eps>(
+          "eps", "added to the root of the second moment",
+          {.bounds = {.least = 0, .most = 1, .above_least = true}, .only_with = kWithAdamW}),
+      row<in, &Optimizer::weight_decay>("weight_decay", "decoupled decay; norms and biases have none",
+                                        {{0, 1000}}),
+      row<in, &Optimizer::momentum>("momentum", "share of the last update that is kept",
+                                    {.bounds = kBelowOne, .only_with = {"optimizer.name", "sgd"}}),
+  };
+}
+
+std::vector<Key> lr_scheduler() {
+  constexpr auto in = &RunSpec::lr_scheduler;
+  return {
+      row<in, &LrScheduler::warmup_steps>("warmup_steps", "steps over which the learning rate rises to lr",
+                                          {kCount}),
+      row<in, &LrScheduler::decay_type>("decay_type",
+                                        "how it falls afterwards; wsd: stays, then falls linearly"),
+      row<in, &LrScheduler::decay_ratio>(
+          "decay_ratio",
+          "share of the steps, at the end, in which it falls; 0: all after the "
+          "warm-up, for wsd 0.1",
+          {kFraction}),
+      row<in, &LrScheduler::min_lr_factor>("min_lr_factor", "where it ends, as a share of lr", {kFraction}),
+  };
+}
+
+std::vector<Key> parallelism() {
+  constexpr auto in = &RunSpec::parallelism;
+  using P = Parallelism;
+  return {
+      row<in, &P::data>("data", "data-parallel workers; -1: all that the other axes leave", {{-1, 1 << 20}}),
+      row<in, &P::tensor>("tensor", "workers that share each layer", {.bounds = kRanks, .reserved = true}),
+      row<in, &P::pipeline>("pipeline", "workers that hold different layers",
+                            {.bounds = kRanks, .reserved = true}),
+      row<in, &P::schedule>("schedule", "naive, gpipe, 1f1b, interleaved, zbh1, zbv, or a file",
+                            {.reserved = true}),
+      row<in, &P::virtual_stages>("virtual_stages", "pieces of the pipeline that a worker holds",
+                                  {.bounds = {1, 10000}, .reserved = true}),
+      row<in, &P::zero_stage>("zero_stage",
+                              "what data-parallel workers share out: 0 nothing, 1 optimizer, "
+                              "2 gradients as well, 3 weights as well",
+                              {.bounds = {0, 3}, .reserved = true}),
+      row<in, &P::sequence_parallel>("sequence_parallel", "norms are shared out over tensor-parallel workers",
+                                     {.reserved = true}),
+      row<in, &P::recompute>("recompute",
+                             "layers that compute their activations again: none, all, or n for every n-th"),
+      row<in, &P::lanes>(
+          "lanes", "pieces of the global batch, a power of two; 0: the data-parallel degree, rounded up",
+          {{0, 1 << 20}}),
+      row<in, &P::tensor_lanes>("tensor_lanes", "pieces of sums inside layers",
+                                {.bounds = {0, 1 << 20}, .reserved = true}),
+      row<in, &P::lane_weights>("lane_weights",
+                                "share of the lanes for each data-parallel worker; empty: equal shares",
+                                {{0, 1e9}}),
+      row<in, &P::rebalance_freq>("rebalance_freq",
+                                  "steps after which lanes move from slow workers to fast ones; 0: never",
+                                  {kCount}),
+  };
+}
+
+std::vector<Key> comm() {
+  constexpr auto in = &RunSpec::comm;
+  return {
+      row<in, &Comm::all_reduce>(
+          "all_reduce", "how gradients are summed",
+          {.choices = {"auto", "ring", "tree", "halving_doubling", "direct", "mesh", "hierarchical"}}),
+      row<in, &Comm::exact>("exact", "one order of addition, whatever the number of workers"),
+  };
+}
+
+std::vector<Key> checkpoint() {
+  constexpr auto in = &RunSpec::checkpoint;
+  return {
+      row<in, &Checkpoint::interval>("interval", "steps between saves; 0: only at the end", {kCount}),
+      row<in, &Checkpoint::initial_load_path>("initial_load_path",
+                                              "Hugging Face folder whose weights the run begins with"),
+  };
+}
+
+std::vector<Key> elastic() {
+  return {row<&RunSpec::elastic, &Elastic::enabled>("enabled", "go on with the workers that are left",
+                                                    {.reserved = true})};
+}
+
+std::vector<Key> validation() {
+  constexpr auto in = &RunSpec::validation;
+  return {
+      row<in, &Validation::freq>("freq", "steps between validation losses; 0: never", {kCount}),
+      row<in, &Validation::steps>("steps", "global batches of a validation loss", {kPositive}),
+  };
+}
+
+std::vector<Key> metrics() {
+  constexpr auto in = &RunSpec::metrics;
+  return {
+      row<in, &Metrics::log_freq>("log_freq", "steps between progress lines in a log", {kPositive}),
+      row<in, &Metrics::enable_tensorboard>("enable_tensorboard", "write files for TensorBoard"),
+      row<in, &Metrics::save_tb_folder>("save_tb_folder", "their folder, inside dump_folder"),
+      row<in, &Metrics::enable_trace>("enable_trace", "write a Chrome trace of the actions of each worker"),
+  };
+}
+
+std::vector<Key> make_table() {
+  std::vector<Key> table;
+  const auto add = [&table](std::string_view section, std::vector<Key> keys) {
+    for (Key& key : keys) {
+      key.section = section;
+      table.push_back(std::move(key));
+    }
+  };
+  add("job", job());
+  add("model", model());
+  add("data", data());
+  add("training", training());
+  add("optimizer", optimizer());
+  add("lr_scheduler", lr_scheduler());
+  add("parallelism", parallelism());
+  add("comm", comm());
+  add("checkpoint", checkpoint());
+  add("elastic", elastic());
+  add("validation", validation());
+  add("metrics", metrics());
+  return table;
+}
+
+}  // namespace
+
+std::span<const Key> all_keys() {
+  static const std::vector<Key> table = make_table();
+  return table;
+}
+
+}  // namespace lockstep::spec

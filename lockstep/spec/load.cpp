@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/load.h"
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lockstep/spec/check.h"
+#include "lockstep/spec/presets.h"
+#include "lockstep/spec/refuse.h"
+#include "lockstep/spec/setting.h"
+
+namespace lockstep::spec {
+namespace {
+
+constexpr std::size_t kMostBytes = 1 << 20;  // nobody writes a longer run file
+
+std::string read_text(const std::filesystem::path& file) {
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(kMostBytes + 1, '\0');
+  if (!stream || std::filesystem::is_directory(file)) {
+    const int error = errno != 0 ? errno : EISDIR;
+    refuse(file.string(),
+           fmt::format("cannot read the run file: {}", std::generic_category().message(error)));
+  }
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > kMostBytes) refuse(file.string(), "a run file has at most 1 MiB");
+  return text;
+}
+
+// The preset first, so that every key that is given as well replaces its value.
+RunSpec apply(std::span<const Setting> settings) {
+  RunSpec run;
+  for (const Setting& setting : settings) setting.key->set(run, setting.value);
+  if (!run.model.preset.empty()) run.model = preset_model(run.model.preset);
+  for (const Setting& setting : settings) setting.key->set(run, setting.value);
+  return run;
+}
+
+}  // namespace
+
+RunSpec parse_run(std::string_view text, const std::string& file, std::span<const std::string> key_flags) {
+  std::vector<Setting> settings = read_file_text(text, file);
+  for (Setting& setting : read_flags(key_flags)) settings.push_back(std::move(setting));
+  Places places;
+  for (const Setting& setting : settings) places[setting.key->full_name()] = setting.place;
+
+  RunSpec run = apply(settings);
+  fill_model(run);
+  check_run(run, places);
+  return run;
+}
+
+RunSpec load_run(const std::filesystem::path& file, std::span<const std::string> key_flags) {
+  return parse_run(read_text(file), file.string(), key_flags);
+}
+
+}  // namespace lockstep::spec

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lockstep/spec/run_spec.h"
+
+namespace lockstep::spec {
+
+// The run that a file and flags describe: a flag comes before the file, the file before the preset, the
+// preset before the defaults. What follows from other keys is filled in, and keys that contradict each other
+// are refused. UsageError names the place, the key, and what to do.
+RunSpec load_run(const std::filesystem::path& file, std::span<const std::string> key_flags = {});
+
+// The same from a text that has been read already; `file` is its name in errors. An empty text is a run of
+// flags alone.
+RunSpec parse_run(std::string_view text, const std::string& file,
+                  std::span<const std::string> key_flags = {});
+
+}  // namespace lockstep::spec

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "lockstep/spec/run_spec.h"
+
+namespace lockstep::spec {
+
+// Parameters of a model without zeros (fill_model), tied weights once.
+std::int64_t parameter_count(const Model& model);
+
+// Forward and backward of one token in a sequence of `seq_len`: 6 N + 12 L H Q T (layers, heads, head width,
+// tokens; A. Chowdhery et al. 2022, arXiv:2204.02311, appendix B). N leaves out tables that are only looked
+// up (positions, an untied token embedding), which multiply nothing. Of an mlp: of one sample.
+double flops_per_token(const Model& model, std::int64_t seq_len);
+
+}  // namespace lockstep::spec

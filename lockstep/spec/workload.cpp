@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/workload.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep::spec {
+namespace {
+
+// "32 or 64": the multiples of `unit` around `value`.
+std::string nearest_multiples(std::int64_t value, std::int64_t unit) {
+  const std::int64_t below = value / unit * unit;
+  return below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit);
+}
+
+[[noreturn]] void refuse_batch(const Training& training, std::int64_t lanes) {
+  const std::int64_t global = training.global_batch_size;
+  std::string advice = nearest_multiples(global, lanes * training.micro_batch_size);
+  if (global % lanes == 0) {
+    std::int64_t micro = std::min(training.micro_batch_size, global / lanes);
+    while (global / lanes % micro != 0) --micro;
+    advice += fmt::format(", or training.micro_batch_size = {}", micro);
+  }
+  throw UsageError(fmt::format(
+      "training.global_batch_size = {} must be a multiple of {} lanes x training.micro_batch_size = "
+      "{}; the nearest that work are {}",
+      global, lanes, training.micro_batch_size, advice));
+}
+
+}  // namespace
+
+std::int64_t data_parallel_degree(const Parallelism& parallelism, std::int64_t world) {
+  const std::int64_t others = parallelism.tensor * parallelism.pipeline;
+  if (world % others != 0) {
+    throw UsageError(fmt::format(
+        "{} workers cannot be divided by parallelism.tensor x parallelism.pipeline = {}; start {} workers",
+        world, others, nearest_multiples(world, others)));
+  }
+  const std::int64_t degree = world / others;
+  if (parallelism.data != -1 && parallelism.data != degree) {
+    throw UsageError(fmt::format(
+        "parallelism.data = {} asks for {} workers, but there are {}; leave the key out or start {}",
+        parallelism.data, parallelism.data * others, world, parallelism.data * others));
+  }
+  return degree;
+}
+
+std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree) {
+  const auto least = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(degree)));
+  if (parallelism.lanes == 0) return least;
+  if (parallelism.lanes < degree) {
+    throw UsageError(
+        fmt::format("parallelism.lanes = {} leaves some of the {} data-parallel workers without work; set it "
+                    "to {} or more",
+                    parallelism.lanes, degree, least));
+  }
+  return parallelism.lanes;
+}
+
+std::int64_t micro_batches_per_lane(const Training& training, std::int64_t lanes) {
+  if (training.global_batch_size == 0) return 1;
+  const std::int64_t unit = lanes * training.micro_batch_size;
+  if (training.global_batch_size % unit != 0) refuse_batch(training, lanes);
+  return training.global_batch_size / unit;
+}
+
+std::optional<std::int64_t> recompute_stride(const Parallelism& parallelism) {
+  const std::string& text = parallelism.recompute;
+  if (text == "none") return 0;
+  if (text == "all") return 1;
+  std::int64_t stride = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), stride);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && stride >= 1 && stride <= 10000 ? std::optional(stride) : std::nullopt;
+}
+
+Workload workload_of(const RunSpec& run, std::int64_t world) {
+  Workload workload;
+  workload.data_parallel = data_parallel_degree(run.parallelism, world);
+  workload.lanes = lanes_for(run.parallelism, workload.data_parallel);
+  workload.micro_batches_per_lane = micro_batches_per_lane(run.training, workload.lanes);
+  workload.global_batch_size =
+      workload.lanes * workload.micro_batches_per_lane * run.training.micro_batch_size;
+  workload.tokens_per_step = workload.global_batch_size * run.training.seq_len;
+  const auto weights = static_cast<std::int64_t>(run.parallelism.lane_weights.size());
+  if (weights != 0 && weights != workload.data_parallel) {
+    throw UsageError(fmt::format("parallelism.lane_weights has {} numbers for {} data-parallel workers",
+                                 weights, workload.data_parallel));
+  }
+  return workload;
+}
+
+RunSpec with_workload(RunSpec run, const Workload& workload) {
+  run.parallelism.lanes = workload.lanes;
+  run.training.global_batch_size = workload.global_batch_size;
+  return run;
+}
+
+}  // namespace lockstep::spec

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What follows from a run once the number of its workers is known. Pure functions; UsageError says which keys
+// do not fit together and what would.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lockstep/spec/run_spec.h"
+
+namespace lockstep::spec {
+
+// The workers that parallelism.data asks for out of `world` >= 1.
+std::int64_t data_parallel_degree(const Parallelism& parallelism, std::int64_t world);
+
+// A power of two, not below the degree.
+std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree);
+
+// How often a lane accumulates: global_batch_size / (lanes x micro_batch_size), which must be whole.
+std::int64_t micro_batches_per_lane(const Training& training, std::int64_t lanes);
+
+// 0: no layer computes its activations again, 1: each does, n: every n-th. None for a text that is no such
+// setting; check_run() has refused it.
+std::optional<std::int64_t> recompute_stride(const Parallelism& parallelism);
+
+struct Workload {
+  std::int64_t data_parallel = 1;           // workers
+  std::int64_t lanes = 1;                   // of all workers
+  std::int64_t micro_batches_per_lane = 1;  // in each step
+  std::int64_t global_batch_size = 1;       // sequences of a step
+  std::int64_t tokens_per_step = 1;
+  bool operator==(const Workload&) const = default;
+};
+
+// All of the above, for a checked run. Also compares the number of parallelism.lane_weights.
+Workload workload_of(const RunSpec& run, std::int64_t world);
+
+// The run with `workload` in place of the keys that depend on the number of workers: what the resolved
+// configuration of a run says, and what gives the same run on another number of workers. parallelism.data
+// stays.
+RunSpec with_workload(RunSpec run, const Workload& workload);
+
+}  // namespace lockstep::spec

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/spec/load.h"
+
+#include "tests/rendezvous/expect_usage_error.h"
+
+namespace lockstep::spec {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string error_of(std::string_view text) {
+  return lockstep::testing::usage_error_of([&] { parse_run(text, "run.toml"); });
+}
+
+TEST(CheckRun, RefusesKeysWithoutEffect) {
+  EXPECT_EQ(error_of("[optimizer]\nmomentum = 0.5"),
+            "run.toml:2: optimizer.momentum has an effect only with optimizer.name = \"sgd\", which is "
+            "\"adamw\" here");
+  EXPECT_THAT(error_of("[training]\nloss_scale = 8.0"), HasSubstr("training.dtype = \"fp16\""));
+  EXPECT_THAT(error_of("[model]\nname = \"gpt\"\nrope_theta = 5.0"),
+              HasSubstr("run.toml:3: model.rope_theta"));
+  EXPECT_THAT(error_of("[lr_scheduler]\ndecay_type = \"constant\"\ndecay_ratio = 0.5"),
+              HasSubstr("run.toml:3: lr_scheduler.decay_ratio"));
+}
+
+TEST(CheckRun, AcceptsThemWhereTheyHaveOne) {
+  EXPECT_NO_THROW(parse_run("[optimizer]\nname = \"sgd\"\nmomentum = 0.5", "run.toml"));
+  EXPECT_NO_THROW(parse_run("[training]\ndtype = \"fp16\"\nloss_scale = 8.0", "run.toml"));
+  EXPECT_NO_THROW(parse_run("[comm]\nexact = false\nall_reduce = \"ring\"", "run.toml"));
+}
+
+TEST(CheckRun, RefusesModelsThatCannotBeBuilt) {
+  EXPECT_EQ(error_of("[model]\nname = \"gpt\"\npreset = \"llama-tiny\""),
+            "run.toml:2: model.name contradicts model.preset = \"llama-tiny\"; leave it out");
+  EXPECT_THAT(error_of("[model]\nkv_heads = 4"),
+              HasSubstr("model.kv_heads = 4 does not divide model.heads = 6"));
+  EXPECT_THAT(error_of("[model]\nname = \"gpt\"\nkv_heads = 3"), HasSubstr("must equal model.heads = 6"));
+  EXPECT_THAT(error_of("[model]\nhead_width = 5"), HasSubstr("must be even"));
+  EXPECT_THAT(error_of("[model]\nwidth = 100\nheads = 3"),
+              HasSubstr("model.width = 100 is not a multiple of model.heads = 3"));
+  EXPECT_NO_THROW(parse_run("[model]\nwidth = 100\nheads = 3\nhead_width = 32", "run.toml"));
+  EXPECT_NO_THROW(parse_run("[model]\nname = \"mlp\"\nwidth = 100\nheads = 3", "run.toml"));
+}
+
+TEST(CheckRun, ComparesLengths) {
+  EXPECT_EQ(error_of("[model]\npreset = \"gpt2-124m\"\n[training]\nseq_len = 2048"),
+            "run.toml:4: training.seq_len = 2048 is longer than model.max_seq_len = 1024");
+  EXPECT_THAT(error_of("[model]\nname = \"mlp\"\nmax_seq_len = 300"), HasSubstr("must be equal"));
+}
+
+TEST(CheckRun, ComparesTrainingKeys) {
+  EXPECT_THAT(error_of("[training]\nsteps = 10\n[lr_scheduler]\nwarmup_steps = 11"),
+              HasSubstr("run.toml:4: lr_scheduler.warmup_steps = 11 is more than training.steps = 10"));
+  EXPECT_THAT(error_of("[training]\ndtype = \"fp16\"\nmin_loss_scale = 1e6"), HasSubstr("run.toml:3"));
+  EXPECT_THAT(error_of("[training]\nglobal_batch_size = 30"),
+              HasSubstr("run.toml:2: training.global_batch_size = 30 must be a multiple"));
+  EXPECT_THAT(error_of("[training]\nglobal_batch_size = 48\n[parallelism]\nlanes = 4"),
+              HasSubstr("32 or 64"));
+}
+
+TEST(CheckRun, ComparesKeysOfTheLayout) {
+  EXPECT_EQ(error_of("[parallelism]\nlanes = 6"),
+            "run.toml:2: parallelism.lanes = 6 must be a power of two, such as 4 or 8");
+  EXPECT_THAT(error_of("[parallelism]\ndata = 0"), HasSubstr("must be -1, or 1 or more"));
+  EXPECT_THAT(error_of("[parallelism]\nlane_weights = [0, 0]"), HasSubstr("above 0"));
+  EXPECT_THAT(error_of("[parallelism]\nrecompute = \"sometimes\""), HasSubstr("none, all, or a number"));
+  EXPECT_THAT(error_of("[comm]\nall_reduce = \"ring\""), HasSubstr("run.toml:2: comm.all_reduce = \"ring\""));
+}
+
+TEST(FillModel, DoesNothingTheSecondTime) {
+  RunSpec once;
+  fill_model(once);
+  RunSpec twice = once;
+  fill_model(twice);
+  EXPECT_EQ(once, twice);
+}
+
+}  // namespace
+}  // namespace lockstep::spec

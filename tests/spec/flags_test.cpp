@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/spec/load.h"
+#include "lockstep/spec/setting.h"
+
+#include "tests/rendezvous/expect_usage_error.h"
+
+namespace lockstep::spec {
+namespace {
+
+using ::testing::HasSubstr;
+
+RunSpec run_of(const std::vector<std::string>& flags) {
+  return parse_run("", "", flags);
+}
+
+std::string error_of(const std::vector<std::string>& flags) {
+  return lockstep::testing::usage_error_of([&] { run_of(flags); });
+}
+
+TEST(Flags, SetEveryType) {
+  const RunSpec run =
+      run_of({"--comm.exact", "false", "--training.steps=12", "--optimizer.lr", "3e-4", "--training.max_norm",
+              "2", "--job.dump_folder", "a \"b\" = [c]", "--parallelism.lane_weights", "1,0.5",
+              "--data.train", "x,y", "--training.dtype", "bf16", "--parallelism.data", "-1"});
+  EXPECT_FALSE(run.comm.exact);
+  EXPECT_EQ(run.training.steps, 12);
+  EXPECT_EQ(run.optimizer.lr, 3e-4);
+  EXPECT_EQ(run.training.max_norm, 2.0);
+  EXPECT_EQ(run.job.dump_folder, "a \"b\" = [c]");
+  EXPECT_EQ(run.parallelism.lane_weights, (std::vector<double>{1.0, 0.5}));
+  EXPECT_EQ(run.data.train, (std::vector<Corpus>{{"x", 1.0}, {"y", 1.0}}));
+  EXPECT_EQ(run.training.dtype, DType::bf16);
+}
+
+TEST(Flags, TakeListsAsTomlAndDashesForUnderscores) {
+  const RunSpec run = run_of({"--data.train", R"([{ path = "a,b", weight = 3 }, "c"])",
+                              "--lr-scheduler.warmup-steps=4", "--data.validation="});
+  EXPECT_EQ(run.data.train, (std::vector<Corpus>{{"a,b", 3.0}, {"c", 1.0}}));
+  EXPECT_EQ(run.lr_scheduler.warmup_steps, 4);
+  EXPECT_TRUE(run.data.validation.empty());
+}
+
+TEST(Flags, LetTheLastOneOfAKeyWin) {
+  EXPECT_EQ(run_of({"--training.steps", "1", "--training.steps", "2"}).training.steps, 2);
+}
+
+TEST(Flags, AreRefusedWithTheirName) {
+  EXPECT_EQ(error_of({"--training.stpes", "1"}),
+            "flag --training.stpes: there is no key 'training.stpes'; did you mean 'training.steps'?");
+  EXPECT_EQ(error_of({"--training.steps", "many"}),
+            "flag --training.steps: training.steps must be a whole number, not 'many'");
+  EXPECT_EQ(error_of({"--training.steps"}), "flag --training.steps: must be followed by a whole number");
+  EXPECT_EQ(error_of({"--training.steps", "0"}),
+            "flag --training.steps: training.steps must be 1 or more, not 0");
+  EXPECT_EQ(error_of({"steps"}), "'steps' is not a flag of the form --section.key");
+}
+
+TEST(Flags, CannotSmuggleKeysOrBrokenText) {
+  EXPECT_THAT(error_of({"--training.steps", "1\n[job]\ndump_folder = 'x'"}),
+              HasSubstr("must be a whole number"));
+  EXPECT_THAT(error_of({"--job.dump_folder", "\xff"}), HasSubstr("must be a text"));
+  EXPECT_THAT(error_of({"--training.steps", ""}), HasSubstr("must be a whole number"));
+}
+
+TEST(SplitKeyFlags, TellsKeysFromOtherArguments) {
+  const std::vector<std::string> arguments = {"run.toml",          "--workers", "4",
+                                              "--training.steps",  "--x",       "--json",
+                                              "--optimizer.lr=.1", "rest",      "--comm.exact"};
+  const SplitArguments split = split_key_flags(arguments);
+  EXPECT_EQ(split.key_flags,
+            (std::vector<std::string>{"--training.steps", "--x", "--optimizer.lr=.1", "--comm.exact"}));
+  EXPECT_EQ(split.others, (std::vector<std::string>{"run.toml", "--workers", "4", "--json", "rest"}));
+}
+
+}  // namespace
+}  // namespace lockstep::spec

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/spec/workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/rendezvous/expect_usage_error.h"
+
+namespace lockstep::spec {
+namespace {
+
+using lockstep::testing::usage_error_of;
+using ::testing::HasSubstr;
+
+TEST(Lanes, AreTheDegreeRoundedUpUnlessGiven) {
+  EXPECT_EQ(lanes_for({}, 1), 1);
+  EXPECT_EQ(lanes_for({}, 3), 4);
+  EXPECT_EQ(lanes_for({}, 4), 4);
+  EXPECT_EQ(lanes_for({.lanes = 8}, 3), 8);
+  EXPECT_THAT(usage_error_of([] { lanes_for({.lanes = 2}, 3); }), HasSubstr("set it to 4 or more"));
+}
+
+TEST(DataParallelDegree, IsWhatOtherAxesLeave) {
+  EXPECT_EQ(data_parallel_degree({}, 6), 6);
+  EXPECT_EQ(data_parallel_degree({.tensor = 2, .pipeline = 3}, 12), 2);
+  EXPECT_EQ(data_parallel_degree({.data = 4}, 4), 4);
+  EXPECT_THAT(usage_error_of([] { data_parallel_degree({.tensor = 4}, 6); }),
+              HasSubstr("start 4 or 8 workers"));
+  EXPECT_THAT(usage_error_of([] { data_parallel_degree({.data = 4}, 3); }), HasSubstr("but there are 3"));
+}
+
+TEST(MicroBatches, FillTheGlobalBatch) {
+  EXPECT_EQ(micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 32}, 4), 1);
+  EXPECT_EQ(micro_batches_per_lane({.micro_batch_size = 2, .global_batch_size = 32}, 4), 4);
+  EXPECT_EQ(micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 0}, 4), 1);
+}
+
+TEST(MicroBatches, NameTheNearestThatWork) {
+  EXPECT_EQ(
+      usage_error_of([] { micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 40}, 4); }),
+      "training.global_batch_size = 40 must be a multiple of 4 lanes x training.micro_batch_size = 8; the "
+      "nearest that work are 32 or 64, or training.micro_batch_size = 5");
+  EXPECT_THAT(
+      usage_error_of([] { micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 3}, 4); }),
+      HasSubstr("the nearest that work are 32"));
+}
+
+TEST(RecomputeStride, ReadsWordsAndNumbers) {
+  EXPECT_EQ(recompute_stride({.recompute = "none"}), 0);
+  EXPECT_EQ(recompute_stride({.recompute = "all"}), 1);
+  EXPECT_EQ(recompute_stride({.recompute = "3"}), 3);
+  for (const char* bad : {"", "0", "-1", "2x", "99999999999999999999"}) {
+    EXPECT_EQ(recompute_stride({.recompute = bad}), std::nullopt) << bad;
+  }
+}
+
+TEST(WorkloadOf, PutsItTogether) {
+  RunSpec run;
+  run.training = {.seq_len = 128, .micro_batch_size = 2, .global_batch_size = 48};
+  run.parallelism.lanes = 8;
+  EXPECT_EQ(workload_of(run, 3), (Workload{.data_parallel = 3,
+                                           .lanes = 8,
+                                           .micro_batches_per_lane = 3,
+                                           .global_batch_size = 48,
+                                           .tokens_per_step = 48 * 128}));
+}
+
+TEST(WorkloadOf, WantsOneWeightForEachWorker) {
+  RunSpec run;
+  run.parallelism.lane_weights = {1, 2};
+  EXPECT_NO_THROW(workload_of(run, 2));
+  EXPECT_THAT(usage_error_of([&] { workload_of(run, 3); }),
+              HasSubstr("2 numbers for 3 data-parallel workers"));
+}
+
+TEST(WithWorkload, GivesTheSameWorkOnOtherWorlds) {
+  RunSpec run;
+  run.training.global_batch_size = 0;
+  const Workload of_six = workload_of(run, 6);
+  const RunSpec fixed = with_workload(run, of_six);
+  for (const std::int64_t world : {1, 2, 3, 8}) {
+    const Workload moved = workload_of(fixed, world);
+    EXPECT_EQ(moved.lanes, of_six.lanes);
+    EXPECT_EQ(moved.global_batch_size, of_six.global_batch_size);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::spec
