@@ -19,6 +19,18 @@ target_include_directories(lockstep_asio SYSTEM INTERFACE $<BUILD_INTERFACE:${AS
 target_compile_definitions(lockstep_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
 target_link_libraries(lockstep_asio INTERFACE Threads::Threads)
 
+# Of lockstep/data. Linked by name, because their packages bring no CMake targets.
+find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_package(ZLIB REQUIRED)
+if(NOT LOCKSTEP_SENTENCEPIECE STREQUAL "OFF")
+  find_path(SENTENCEPIECE_INCLUDE_DIR sentencepiece_processor.h)
+  if(LOCKSTEP_SENTENCEPIECE STREQUAL "ON" AND NOT SENTENCEPIECE_INCLUDE_DIR)
+    message(FATAL_ERROR "LOCKSTEP_SENTENCEPIECE is ON but sentencepiece_processor.h was not found")
+  endif()
+endif()
+
 # The component is CXX because C is not a language of this project; only MPI's C interface is used.
 if(NOT LOCKSTEP_MPI STREQUAL "OFF")
   set(MPI_CXX_SKIP_MPICXX TRUE)

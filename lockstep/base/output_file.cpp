@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/base/output_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lockstep/base/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+[[noreturn]] void cannot_write(const std::string& path) {
+  throw UsageError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+}
+
+// Makes a rename in the folder of `path` durable. Some file systems refuse to sync a folder; the rename
+// itself holds there too.
+void sync_folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path, std::uint64_t keep) : path_(std::move(path)), size_(keep) {
+  const int mode = keep == 0 ? O_CREAT | O_TRUNC : 0;
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | mode, 0644);
+  if (fd_ < 0) cannot_write(path_);
+  struct stat status {};
+  const auto end = static_cast<off_t>(keep);
+  const bool kept = ::fstat(fd_, &status) == 0 && status.st_size >= end && ::ftruncate(fd_, end) == 0 &&
+                    ::lseek(fd_, end, SEEK_SET) == end;
+  if (!kept) {
+    ::close(fd_);
+    throw UsageError(fmt::format("cannot continue {}: it has fewer than {} bytes", path_, keep));
+  }
+  buffer_.reserve(kBufferBytes);
+}
+
+OutputFile::~OutputFile() {
+  ::close(fd_);
+}
+
+void OutputFile::write(ConstBytes bytes) {
+  size_ += bytes.size();
+  if (buffer_.size() + bytes.size() > kBufferBytes) flush();
+  if (bytes.size() >= kBufferBytes) return write_all(bytes);
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+}
+
+void OutputFile::flush() {
+  write_all(buffer_);
+  buffer_.clear();
+}
+
+void OutputFile::write_all(ConstBytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) cannot_write(path_);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+void OutputFile::sync() {
+  flush();
+  // EINVAL: a pipe or device, which has no disk to wait for.
+  if (::fdatasync(fd_) != 0 && errno != EINVAL) cannot_write(path_);
+}
+
+void OutputFile::rename_to(const std::string& path) {
+  sync();
+  if (::rename(path_.c_str(), path.c_str()) != 0) cannot_write(path);
+  sync_folder_of(path);
+  path_ = path;
+}
+
+void write_atomically(const std::string& path, std::string_view content) {
+  const std::string temporary = fmt::format("{}.partial-{}", path, ::getpid());
+  try {
+    OutputFile file(temporary);
+    file.write(content);
+    file.rename_to(path);
+  } catch (const UsageError&) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/corpus/corpus.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/data/corpus/formats.h"
+
+namespace lockstep::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// The prefix of the Megatron pair that `path` names; empty when it names none.
+std::string megatron_prefix(const std::string& path) {
+  std::string stem = path;
+  if (path.ends_with(".bin") || path.ends_with(".idx")) stem.resize(path.size() - 4);
+  for (const std::string& prefix : {stem, stem + "_text_document"}) {
+    if (is_file(prefix + ".idx")) return prefix;
+  }
+  return {};
+}
+
+std::unique_ptr<TokenSource> open_one(const std::string& path, const CorpusOptions& options) {
+  std::unique_ptr<TokenSource> source;
+  if (const std::string prefix = megatron_prefix(path); !prefix.empty()) {
+    source = open_megatron(prefix, options.vocab_size);
+  } else if (!is_file(path)) {
+    throw UsageError(
+        fmt::format("there is no corpus {0}: neither {0}.bin with {0}.idx nor a file or folder {0}; "
+                    "`lockstep prepare` makes one",
+                    path));
+  } else if (is_llmc(path)) {
+    source = open_llmc(path, options.vocab_size);
+  } else if (path.ends_with(".bin")) {
+    source = open_nanogpt(path, options.vocab_size);
+  } else {
+    throw UsageError(
+        fmt::format("{} is no corpus: expected the prefix of a .bin and .idx pair, or a .bin file", path));
+  }
+  verify_tokens(*source, options.verified_tokens);
+  return source;
+}
+
+std::vector<std::string> matches(const fs::path& folder, const std::string& pattern) {
+  std::vector<std::string> found;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, failure)) {
+    if (::fnmatch(pattern.c_str(), entry.path().filename().c_str(), FNM_PERIOD) != 0) continue;
+    // A pair is found by its .bin; matching the index too would read it twice.
+    if (entry.path().extension() == ".bin") found.push_back((folder / entry.path().filename()).string());
+  }
+  if (found.empty()) {
+    throw UsageError(fmt::format("no .bin file matches {}{}", (folder / pattern).string(),
+                                 failure ? ": " + failure.message() : ""));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::unique_ptr<TokenSource> open_all(const std::vector<std::string>& paths, const CorpusOptions& options) {
+  std::vector<std::unique_ptr<TokenSource>> parts;
+  parts.reserve(paths.size());
+  for (const std::string& path : paths) parts.push_back(open_one(path, options));
+  return std::make_unique<ConcatenatedSource>(std::move(parts));
+}
+
+}  // namespace
+
+ConcatenatedSource::ConcatenatedSource(std::vector<std::unique_ptr<TokenSource>> parts)
+    : parts_(std::move(parts)), begins_{0} {
+  for (const auto& part : parts_) begins_.push_back(begins_.back() + part->size());
+}
+
+void ConcatenatedSource::copy(std::uint64_t begin, std::span<Token> out) const {
+  LOCKSTEP_CHECK(begin <= size() && out.size() <= size() - begin, "tokens beyond the end of a corpus");
+  auto part =
+      static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), begin) - begins_.begin() - 1);
+  while (!out.empty()) {
+    const std::uint64_t count = std::min<std::uint64_t>(out.size(), begins_[part + 1] - begin);
+    parts_[part]->copy(begin - begins_[part], out.first(count));
+    out = out.subspan(count);
+    begin += count;
+    ++part;
+  }
+}
+
+std::unique_ptr<TokenSource> open_corpus(const std::string& path, const CorpusOptions& options) {
+  const fs::path place(path);
+  std::error_code ignored;
+  if (fs::is_directory(place, ignored)) return open_all(matches(place, "*.bin"), options);
+  const std::string last = place.filename().string();
+  if (last.find_first_of("*?") != std::string::npos) {
+    return open_all(matches(place.parent_path(), last), options);
+  }
+  return open_one(path, options);
+}
+
+}  // namespace lockstep::data

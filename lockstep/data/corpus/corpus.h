@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/corpus/token_array.h"
+#include "lockstep/data/corpus/token_source.h"
+
+namespace lockstep::data {
+
+// Several sources read as one, in the order given.
+class ConcatenatedSource : public TokenSource {
+ public:
+  explicit ConcatenatedSource(std::vector<std::unique_ptr<TokenSource>> parts);
+
+  std::uint64_t size() const override { return begins_.back(); }
+  void copy(std::uint64_t begin, std::span<Token> out) const override;
+
+ private:
+  std::vector<std::unique_ptr<TokenSource>> parts_;
+  std::vector<std::uint64_t> begins_;  // one more than parts: the last is the size
+};
+
+struct CorpusOptions {
+  std::uint64_t vocab_size = kAnyVocabulary;
+  // How many tokens at the begin of every file are compared with the vocabulary when it is opened; the rest
+  // are when they are read.
+  std::uint64_t verified_tokens = std::uint64_t{1} << 28;
+};
+
+// Opens what a user calls a corpus:
+//   data/kjv              data/kjv.bin and .idx, or data/kjv_text_document.bin and .idx (Megatron)
+//   data/kjv.bin          the same when data/kjv.idx is there; else llm.c or nanoGPT, told apart by the
+//   header 'data/web_train_*.bin'  all files that match (* and ? in the last part of the path), by name, as
+//   one corpus data/                 all .bin files of the folder, by name, as one corpus
+// UsageError when there is no such file, DataError when one is corrupt.
+std::unique_ptr<TokenSource> open_corpus(const std::string& path, const CorpusOptions& options);
+
+}  // namespace lockstep::data

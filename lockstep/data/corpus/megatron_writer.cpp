@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/corpus/megatron_writer.h"
+
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/mapped_file.h"
+#include "lockstep/data/corpus/megatron_index.h"
+
+namespace lockstep::data {
+namespace {
+
+// What PREFIX.idx.partial holds: enough to make the three arrays of the index in three passes, in constant
+// memory.
+struct Entry {
+  std::int32_t length;
+  std::int32_t ends_document;
+};
+
+template <typename T>
+void put(OutputFile& file, T value) {
+  file.write(as_bytes_of(value));
+}
+
+template <typename Stored>
+void narrow(std::span<const Token> tokens, OutputFile& file) {
+  std::vector<Stored> stored(tokens.begin(), tokens.end());
+  file.write(std::as_bytes(std::span(stored)));
+}
+
+class Entries {
+ public:
+  explicit Entries(const std::string& path) : file_(path) {}
+
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (std::size_t at = 0; at < file_.size(); at += sizeof(Entry)) {
+      Entry entry;
+      std::memcpy(&entry, file_.bytes().data() + at, sizeof entry);
+      visit(entry);
+    }
+  }
+
+ private:
+  MappedFile file_;
+};
+
+}  // namespace
+
+MegatronWriter::MegatronWriter(std::string prefix, TokenType type, const Mark& from)
+    : prefix_(std::move(prefix)),
+      type_(type),
+      mark_(from),
+      tokens_(prefix_ + ".bin.partial", from.tokens * size_of(type)),
+      sequences_(prefix_ + ".idx.partial", from.sequences * sizeof(Entry)) {
+  LOCKSTEP_CHECK(type == TokenType::uint16 || type == TokenType::int32,
+                 "a type that this writer does not write");
+}
+
+void MegatronWriter::add(std::span<const Token> tokens, bool ends_document) {
+  LOCKSTEP_CHECK(tokens.size() <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()));
+  if (type_ == TokenType::uint16) {
+    narrow<std::uint16_t>(tokens, tokens_);
+  } else {
+    narrow<std::int32_t>(tokens, tokens_);
+  }
+  put(sequences_, Entry{static_cast<std::int32_t>(tokens.size()), ends_document});
+  document_closed_ = ends_document;
+  mark_.sequences += 1;
+  mark_.documents += ends_document;
+  mark_.tokens += tokens.size();
+}
+
+void MegatronWriter::save() {
+  tokens_.sync();
+  sequences_.sync();
+}
+
+void MegatronWriter::write_index(const std::string& path) {
+  const Entries entries(prefix_ + ".idx.partial");
+  OutputFile index(path);
+  index.write(std::string_view(kMegatronMagic, sizeof kMegatronMagic));
+  put(index, std::uint64_t{1});
+  put(index, static_cast<std::uint8_t>(type_));
+  put(index, mark_.sequences);
+  put(index, mark_.documents + 1);
+  entries.for_each([&](Entry entry) { put(index, entry.length); });
+  std::int64_t offset = 0;
+  entries.for_each([&](Entry entry) {
+    put(index, offset);
+    offset += entry.length * static_cast<std::int64_t>(size_of(type_));
+  });
+  std::int64_t sequence = 0;
+  put(index, sequence);
+  entries.for_each([&](Entry entry) {
+    ++sequence;
+    if (entry.ends_document != 0) put(index, sequence);
+  });
+  // The index comes last: whoever sees it finds the tokens it describes.
+  std::error_code was_not_there;
+  std::filesystem::remove(prefix_ + ".idx", was_not_there);
+  tokens_.rename_to(prefix_ + ".bin");
+  index.rename_to(prefix_ + ".idx");
+}
+
+void MegatronWriter::finish() {
+  LOCKSTEP_CHECK(document_closed_, "the last document was not closed");
+  sequences_.flush();
+  write_index(prefix_ + ".idx.new");
+  std::filesystem::remove(prefix_ + ".idx.partial");
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/tokenizer/sentencepiece.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/data/tokenizer/utf8.h"
+
+namespace lockstep::data {
+namespace {
+
+using Processor = sentencepiece::SentencePieceProcessor;
+
+class PieceEncoder : public Encoder {
+ public:
+  explicit PieceEncoder(const Processor& processor) : processor_(processor) {}
+
+  void encode(std::string_view text, std::vector<Token>& tokens) override {
+    const std::size_t valid = valid_utf8_prefix(text);
+    if (valid < text.size()) throw DataError(fmt::format("byte {} of the text is not valid UTF-8", valid));
+    const auto status = processor_.Encode({text.data(), text.size()}, &ids_);
+    if (!status.ok())
+      throw DataError(fmt::format("sentencepiece cannot encode the text: {}", status.ToString()));
+    tokens.insert(tokens.end(), ids_.begin(), ids_.end());
+  }
+
+ private:
+  const Processor& processor_;
+  std::vector<int> ids_;
+};
+
+class SentencePieceTokenizer : public Tokenizer {
+ public:
+  SentencePieceTokenizer(std::string model, const std::string& name) : model_(std::move(model)) {
+    const auto status = processor_.LoadFromSerializedProto(model_);
+    if (!status.ok())
+      throw DataError(fmt::format("{} is no sentencepiece model: {}", name, status.ToString()));
+  }
+
+  std::uint64_t vocab_size() const override { return static_cast<std::uint64_t>(processor_.GetPieceSize()); }
+  std::unique_ptr<Encoder> encoder() const override { return std::make_unique<PieceEncoder>(processor_); }
+
+  void decode(std::span<const Token> tokens, std::string& text) const override {
+    std::vector<int> ids;
+    for (const Token token : tokens) {
+      if (token >= vocab_size()) {
+        throw DataError(fmt::format("token {} is not in the vocabulary of {}", token, vocab_size()));
+      }
+      ids.push_back(static_cast<int>(token));
+    }
+    std::string decoded;
+    const auto status = processor_.Decode(ids, &decoded);
+    if (!status.ok())
+      throw DataError(fmt::format("sentencepiece cannot decode the tokens: {}", status.ToString()));
+    text += decoded;
+  }
+
+  std::optional<Token> find(std::string_view token) const override {
+    const int id = processor_.PieceToId({token.data(), token.size()});
+    const bool unknown = id < 0 || (id == processor_.unk_id() && processor_.IdToPiece(id) != token);
+    return unknown ? std::nullopt : std::optional(static_cast<Token>(id));
+  }
+
+  std::optional<Token> end_of_document() const override {
+    return processor_.eos_id() < 0 ? std::nullopt : std::optional(static_cast<Token>(processor_.eos_id()));
+  }
+
+  std::string serialized() const override { return model_; }
+
+ private:
+  std::string model_;
+  Processor processor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string model, const std::string& name) {
+  return std::make_unique<SentencePieceTokenizer>(std::move(model), name);
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/tokenizer/tokenizer.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/mapped_file.h"
+#include "lockstep/data/tokenizer/bpe_tokenizer.h"
+#include "lockstep/data/tokenizer/hugging_face.h"
+#include "lockstep/data/tokenizer/sentencepiece.h"
+
+namespace lockstep::data {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 28;
+
+std::string content_of(const std::string& path) {
+  const MappedFile file(path);
+  if (file.size() > kMaxFileBytes)
+    throw DataError(fmt::format("{}: {} bytes are too many for a tokenizer", path, file.size()));
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
+}
+
+}  // namespace
+
+std::vector<Token> Tokenizer::encode(std::string_view text) const {
+  std::vector<Token> tokens;
+  encoder()->encode(text, tokens);
+  return tokens;
+}
+
+std::string Tokenizer::decode(std::span<const Token> tokens) const {
+  std::string text;
+  decode(tokens, text);
+  return text;
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name) {
+  if (name == "bytes") return std::make_unique<BpeTokenizer>(byte_model());
+  std::error_code ignored;
+  if (std::filesystem::is_directory(name, ignored)) {
+    return load_tokenizer((std::filesystem::path(name) / "tokenizer.json").string());
+  }
+  std::string content = content_of(name);
+  if (name.ends_with(".model")) return sentencepiece_tokenizer(std::move(content), name);
+  return std::make_unique<BpeTokenizer>(from_hugging_face(content, name), content);
+}
+
+}  // namespace lockstep::data

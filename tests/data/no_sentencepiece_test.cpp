@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/data/tokenizer/tokenizer.h"
+
+#include "tests/data/files.h"
+
+namespace lockstep::data {
+namespace {
+
+TEST(SentencePiece, ABuildWithoutItSaysWhatToDo) {
+  testing::Folder folder;
+  const std::string path = folder.write("t.model", "");
+  EXPECT_THAT(testing::message_of<UsageError>([&] { load_tokenizer(path); }),
+              ::testing::HasSubstr("install libsentencepiece-dev"));
+}
+
+}  // namespace
+}  // namespace lockstep::data
