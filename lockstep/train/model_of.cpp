@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/model_of.h"
+
+#include "lockstep/base/error.h"
+#include "lockstep/model/gpt/model.h"
+#include "lockstep/model/llama/model.h"
+
+namespace lockstep::train {
+namespace {
+
+model::Model gpt_of(const spec::Model& spec) {
+  return model::gpt::make({.layers = spec.layers,
+                           .width = spec.width,
+                           .heads = spec.heads,
+                           .ffn_width = spec.ffn_width,
+                           .vocabulary = spec.vocab_size,
+                           .positions = spec.max_seq_len,
+                           .norm_epsilon = static_cast<float>(spec.norm_eps)});
+}
+
+model::Model llama_of(const spec::Model& spec) {
+  return model::llama::make({.layers = spec.layers,
+                             .width = spec.width,
+                             .heads = spec.heads,
+                             .kv_heads = spec.kv_heads,
+                             .head_width = spec.head_width,
+                             .ffn_width = spec.ffn_width,
+                             .vocabulary = spec.vocab_size,
+                             .positions = spec.max_seq_len,
+                             .rope_theta = spec.rope_theta,
+                             .norm_epsilon = static_cast<float>(spec.norm_eps),
+                             .tied = spec.tied_embeddings});
+}
+
+}  // namespace
+
+model::Model model_of(const spec::Model& spec) {
+  switch (spec.name) {
+    case spec::ModelFamily::gpt:
+      return gpt_of(spec);
+    case spec::ModelFamily::llama:
+      return llama_of(spec);
+    case spec::ModelFamily::mlp:
+      break;
+  }
+  throw UsageError("model.name = \"mlp\" cannot be trained yet: use gpt or llama");
+}
+
+}  // namespace lockstep::train

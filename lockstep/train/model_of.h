@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/model/block.h"
+#include "lockstep/spec/run_spec.h"
+
+namespace lockstep::train {
+
+// The model that a loaded run describes. UsageError for a family that has no block list.
+model::Model model_of(const spec::Model& spec);
+
+}  // namespace lockstep::train

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/run.h"
+
+#include <algorithm>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "lockstep/base/cpu.h"
+#include "lockstep/base/deadline.h"
+#include "lockstep/base/error.h"
+#include "lockstep/kernels/compute/threads.h"
+#include "lockstep/spec/lr_schedule.h"
+#include "lockstep/spec/workload.h"
+#include "lockstep/train/feed.h"
+#include "lockstep/train/loss_scale.h"
+#include "lockstep/train/model_of.h"
+#include "lockstep/train/step_runner.h"
+#include "lockstep/train/validation.h"
+#include "lockstep/train/weights.h"
+
+namespace lockstep::train {
+namespace {
+
+// One pool for our kernels, libtorch and oneDNN: what this host's cores leave for each of its ranks.
+void set_threads(const spec::Training& training, int local_ranks) {
+  const int share = std::max(1, usable_cores() / std::max(1, local_ranks));
+  const int count = training.threads > 0 ? static_cast<int>(training.threads) : share;
+  at::set_num_threads(count);
+  kernels::set_threads(count);
+}
+
+LaneOwnership ownership_of(const spec::Parallelism& parallelism, const spec::Workload& workload) {
+  const auto lanes = static_cast<int>(workload.lanes);
+  if (!parallelism.lane_weights.empty()) return weighted_ownership(lanes, parallelism.lane_weights);
+  return even_ownership(lanes, static_cast<int>(workload.data_parallel));
+}
+
+Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workload) {
+  return {.corpora = run.data.train,
+          .sharding = run.data.sharding,
+          .vocabulary = run.model.vocab_size,
+          .length = run.training.seq_len,
+          .seed = static_cast<std::uint64_t>(run.training.seed),
+          .shape = {.lanes = static_cast<std::uint64_t>(workload.lanes),
+                    .micro_batches = static_cast<std::uint64_t>(workload.micro_batches_per_lane),
+                    .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
+}
+
+OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std::int64_t step) {
+  const auto narrow = [](double value) { return static_cast<float>(value); };
+  if (optimizer.name == spec::OptimizerKind::sgd) {
+    return kernels::Sgd{.learning_rate = narrow(rate),
+                        .momentum = narrow(optimizer.momentum),
+                        .weight_decay = narrow(optimizer.weight_decay)};
+  }
+  return kernels::AdamW{.learning_rate = narrow(rate),
+                        .beta1 = narrow(optimizer.beta1),
+                        .beta2 = narrow(optimizer.beta2),
+                        .epsilon = narrow(optimizer.eps),
+                        .weight_decay = narrow(optimizer.weight_decay),
+                        .step = static_cast<std::uint64_t>(step)};
+}
+
+class Run {
+ public:
+  Run(const spec::RunSpec& run, const comm::Communicator& world)
+      : run_(run),
+        world_(world),
+        workload_(spec::workload_of(run, world.size())),
+        model_(model_of(run.model)),
+        layout_(model_),
+        feed_(feed_options(run, workload_)),
+        weights_(layout_, run.training.dtype, static_cast<std::uint64_t>(run.training.seed),
+                 run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1),
+        runner_(model_, layout_, world, weights_,
+                {.lanes = ownership_of(run.parallelism, workload_),
+                 .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),
+                 .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0))}),
+        loss_scale_(run.training) {
+    if (run.validation.freq > 0 && !run.data.validation.empty()) {
+      validation_.emplace(run, model_, layout_, weights_.working(), world);
+    }
+  }
+
+  RunSummary train(const RunHooks& hooks) {
+    for (std::int64_t step = 1; step <= run_.training.steps && !summary_.stopped; ++step) {
+      const StepReport report = train_step(step);
+      summary_.steps = step;
+      summary_.loss = report.loss;
+      if (hooks.after_step) hooks.after_step(report);
+      summary_.stopped = step < run_.training.steps && somebody_wants_to_stop(hooks);
+    }
+    return summary_;
+  }
+
+ private:
+  StepReport train_step(std::int64_t step) {
+    const auto began = Clock::now();
+    StepReport report = {
+        .step = step,
+        .learning_rate = spec::lr_at(step - 1, run_.lr_scheduler, run_.optimizer, run_.training.steps),
+        .loss_scale = loss_scale_.value(),
+        .tokens = workload_.tokens_per_step};
+    const auto tokens = static_cast<double>(workload_.tokens_per_step);
+    const std::uint64_t position = static_cast<std::uint64_t>(step - 1) * feed_.samples_per_step();
+    const StepResult result = runner_.run(
+        {.batch = [&](int lane, int micro_batch) { return feed_.batch(position, lane, micro_batch); },
+         .loss_scale = static_cast<float>(report.loss_scale / tokens),
+         .gradient_scale = static_cast<float>(1.0 / report.loss_scale),
+         .max_norm = run_.training.max_norm,
+         .optimizer = optimizer_step(run_.optimizer, report.learning_rate, step - summary_.bad_steps)});
+    report.loss = result.loss_sum / tokens;
+    report.gradient_norm = result.gradient_norm;
+    report.updated = result.updated;
+    report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+    record(report);
+    if (validation_ && (step % run_.validation.freq == 0 || step == run_.training.steps)) {
+      report.validation_loss = validation_->loss();
+    }
+    return report;
+  }
+
+  void record(const StepReport& report) {
+    loss_scale_.record(report.updated);
+    if (report.updated) {
+      bad_in_a_row_ = 0;
+      return;
+    }
+    ++summary_.bad_steps;
+    if (++bad_in_a_row_ < run_.training.max_bad_steps) return;
+    throw UsageError(
+        fmt::format("step {}: the gradients of {} steps in a row were not finite; lower optimizer.lr, raise "
+                    "lr_scheduler.warmup_steps, or use training.dtype = \"bf16\"",
+                    report.step, bad_in_a_row_));
+  }
+
+  bool somebody_wants_to_stop(const RunHooks& hooks) const {
+    std::int32_t wishes = hooks.wants_to_stop && hooks.wants_to_stop() ? 1 : 0;
+    world_.all_reduce(as_writable_bytes_of(wishes), {.dtype = DType::int32});
+    return wishes > 0;
+  }
+
+  const spec::RunSpec& run_;
+  const comm::Communicator& world_;
+  spec::Workload workload_;
+  model::Model model_;
+  model::FlatLayout layout_;
+  Feed feed_;
+  Weights weights_;
+  StepRunner runner_;
+  std::optional<Validation> validation_;
+  LossScale loss_scale_;
+  RunSummary summary_;
+  std::int64_t bad_in_a_row_ = 0;
+};
+
+}  // namespace
+
+RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks) {
+  set_threads(run.training, world.size());
+  return Run(run, world).train(hooks);
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole run: from its description to trained weights.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/spec/run_spec.h"
+
+namespace lockstep::train {
+
+// What a step came to; the same on all ranks, except for the time.
+struct StepReport {
+  std::int64_t step = 0;  // counted from 1
+  double loss = 0;        // mean over the step's tokens, in nats
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  double loss_scale = 1;
+  bool updated = true;
+  double seconds = 0;
+  std::int64_t tokens = 0;
+  std::optional<double> validation_loss = std::nullopt;
+};
+
+struct RunHooks {
+  std::function<void(const StepReport&)> after_step;
+  // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
+  std::function<bool()> wants_to_stop;
+};
+
+struct RunSummary {
+  std::int64_t steps = 0;
+  std::int64_t bad_steps = 0;  // skipped, because a gradient was not finite
+  bool stopped = false;        // before the last step
+  double loss = 0;             // of the last step
+};
+
+// Trains on this rank, together with all ranks of `world`; every rank gives the same run. UsageError for what
+// the run or its data cannot be, and when training.max_bad_steps steps in a row had gradients that are not
+// finite.
+RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks);
+
+}  // namespace lockstep::train
