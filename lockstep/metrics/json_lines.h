@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/metrics/output_file.h"
+#include "lockstep/metrics/sink.h"
+
+namespace lockstep::metrics {
+
+// {"step":12,"time":1700000000.25,"loss":3.5} and a line break. JSON has no infinities and no NaN: they are
+// null.
+std::string json_line(const Record& record);
+
+// One line for each record, behind what the file has already.
+class JsonLinesSink : public MetricsSink {
+ public:
+  explicit JsonLinesSink(const std::filesystem::path& file);
+  void write(const Record& record) override;
+
+ private:
+  OutputFile file_;
+};
+
+}  // namespace lockstep::metrics

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/metrics/json_lines.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/error.h"
+
+#include "tests/metrics/files.h"
+#include "tests/transport/scratch.h"
+
+namespace lockstep::metrics {
+namespace {
+
+TEST(JsonLine, KeepsOrderAndAllBits) {
+  const Record record = {12, 1700000000.25, {{"loss", 0.1 + 0.2}, {"grad_norm", 1e-30}}};
+  const std::string line = json_line(record);
+  EXPECT_TRUE(line.starts_with("{\"step\":12,\"time\":1700000000.25,\"loss\":")) << line;
+  EXPECT_EQ(nlohmann::json::parse(line)["loss"].get<double>(), 0.1 + 0.2);
+  EXPECT_EQ(nlohmann::json::parse(line)["grad_norm"].get<double>(), 1e-30);
+}
+
+TEST(JsonLine, WritesNullForWhatIsNotFinite) {
+  EXPECT_EQ(json_line({1, 2.5, {{"loss", std::nan("")}, {"norm", INFINITY}}}),
+            "{\"step\":1,\"time\":2.5,\"loss\":null,\"norm\":null}\n");
+}
+
+TEST(JsonLinesSink, IsReadableAfterEachLineAndAppends) {
+  const transport::ScratchDirectory scratch;
+  const auto file = scratch.path() / "run" / "metrics.jsonl";
+  {
+    JsonLinesSink sink(file);
+    sink.write({1, 0.5, {}});
+    EXPECT_EQ(content_of(file), "{\"step\":1,\"time\":0.5}\n");
+  }
+  JsonLinesSink(file).write({2, 0.5, {}});
+  EXPECT_EQ(content_of(file), "{\"step\":1,\"time\":0.5}\n{\"step\":2,\"time\":0.5}\n");
+}
+
+TEST(JsonLinesSink, SaysWhyItCannotWrite) {
+  try {
+    JsonLinesSink("/dev/full").write({1, 0.5, {}});
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "cannot write /dev/full: No space left on device");
+  }
+  EXPECT_THROW(JsonLinesSink("/proc/none/metrics.jsonl"), UsageError);
+}
+
+}  // namespace
+}  // namespace lockstep::metrics
