@@ -9,6 +9,7 @@
 
 #include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
+#include "tests/kernels/every_target.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -33,7 +34,10 @@ void expect_gelu(DType dtype, Size size) {
   expect_gaps_untouched(found);
 }
 
-TEST(Gelu, AgreesWithItsTwin) {
+using GeluOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, GeluOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(GeluOnEveryTarget, AgreesWithItsTwin) {
   for (DType dtype : kFloatTypes) {
     for (const Size& size : kSizes) expect_gelu(dtype, size);
   }
@@ -85,7 +89,10 @@ struct Halves {
   std::size_t rows, columns;
 };
 
-TEST(Swiglu, AgreesWithItsTwin) {
+using SwigluOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, SwigluOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(SwigluOnEveryTarget, AgreesWithItsTwin) {
   for (DType dtype : kFloatTypes) {
     for (const Size& size : kSizes) {
       SCOPED_TRACE(testing::Message() << name_of(dtype) << ", " << size.rows << " x " << size.columns);

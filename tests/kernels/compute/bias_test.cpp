@@ -7,6 +7,7 @@
 
 #include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
+#include "tests/kernels/every_target.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -40,7 +41,10 @@ void expect_same_as_twins(DType dtype, Size size) {
   EXPECT_LE(relative_error(sums, expected_sums), 2e-6);
 }
 
-TEST(Bias, AgreesWithItsTwin) {
+using BiasOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, BiasOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(BiasOnEveryTarget, AgreesWithItsTwin) {
   for (DType dtype : kFloatTypes) {
     for (const Size& size : kSizes) expect_same_as_twins(dtype, size);
   }

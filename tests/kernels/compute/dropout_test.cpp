@@ -12,13 +12,17 @@
 
 #include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
+#include "tests/kernels/every_target.h"
 
 namespace lockstep::kernels {
 namespace {
 
 constexpr Dropout kSome = {.probability = 0.3F, .key = 0x123456789ABCDEF0, .stream = 0xFEDCBA9876543210};
 
-TEST(RandomNumbers, AreThoseOfPhilox) {
+using DropoutOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, DropoutOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(DropoutOnEveryTarget, TakesItsNumbersFromPhilox) {
   constexpr std::size_t kCounters = 70;
   for (std::uint64_t first : {std::uint64_t{0}, std::uint64_t{0xFFFFFFE0}, std::uint64_t{0x7FFFFFFF0}}) {
     std::vector<std::uint32_t> found(4 * kCounters);
@@ -35,7 +39,7 @@ TEST(RandomNumbers, AreThoseOfPhilox) {
   }
 }
 
-TEST(Dropout, AgreesWithItsTwin) {
+TEST_P(DropoutOnEveryTarget, AgreesWithItsTwin) {
   for (DType dtype : kFloatTypes) {
     for (const auto& [rows, columns] : {std::pair{0, 3}, {1, 1}, {7, 33}, {50, 258}}) {
       const Tensor in = Tensor::random(dtype, rows, columns, 1, 3);

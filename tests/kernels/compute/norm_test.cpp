@@ -9,6 +9,7 @@
 
 #include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
+#include "tests/kernels/every_target.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -77,7 +78,10 @@ void expect_same_as_twin(const Case& wanted, DType dtype, std::size_t rows, std:
   expect_gaps_untouched(fast.din);
 }
 
-TEST(Norm, AgreesWithItsTwin) {
+using NormOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, NormOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(NormOnEveryTarget, AgreesWithItsTwin) {
   for (const Case& wanted : kCases) {
     for (DType dtype : kFloatTypes) {
       expect_same_as_twin(wanted, dtype, 3, 5);

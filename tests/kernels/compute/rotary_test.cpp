@@ -9,6 +9,7 @@
 
 #include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
+#include "tests/kernels/every_target.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -24,7 +25,10 @@ constexpr Case kCases[] = {{1, 1, 2, {.length = 1}},
                            {1, 4, 64, {.length = 130}},
                            {2, 2, 34, {.length = 3, .first_place = 77}}};
 
-TEST(Rotary, AgreesWithItsTwin) {
+using RotaryOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, RotaryOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(RotaryOnEveryTarget, AgreesWithItsTwin) {
   for (DType dtype : kFloatTypes) {
     for (const auto& [batch, heads, width, places] : kCases) {
       for (Rotation rotation : {Rotation::forward, Rotation::backward}) {

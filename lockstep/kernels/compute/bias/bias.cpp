@@ -9,12 +9,12 @@ namespace lockstep::kernels {
 
 void add_bias(const ConstMatrix& in, const ConstMatrix& bias, const Matrix& out) {
   check_add_bias(in, bias, out);
-  const auto biases = RowBuffers::mine().read(RowBuffers::bias, bias, 0);
-  for_each_row(in.rows, [&](std::size_t row) {
+  const auto biases = RowBuffers::mine().read(RowBuffers::bias, bias);
+  for_each_piece(in.rows, in.columns, [&](const Piece& piece) {
     RowBuffers& buffers = RowBuffers::mine();
-    const auto result = buffers.target(RowBuffers::out, out, row);
-    add(buffers.read(RowBuffers::in, in, row), biases, result);
-    RowBuffers::store(result, out, row);
+    const auto result = buffers.target(RowBuffers::out, piece.of(out));
+    add(buffers.read(RowBuffers::in, piece.of(in)), biases.subspan(piece.first, piece.count), result);
+    RowBuffers::store(result, piece.of(out));
   });
 }
 
@@ -29,11 +29,11 @@ void bias_backward(const ConstMatrix& out_gradient, std::span<float> bias_gradie
 
 void add_matrices(const ConstMatrix& a, const ConstMatrix& b, const Matrix& out) {
   check_sum(a, b, out);
-  for_each_row(a.rows, [&](std::size_t row) {
+  for_each_piece(a.rows, a.columns, [&](const Piece& piece) {
     RowBuffers& buffers = RowBuffers::mine();
-    const auto result = buffers.target(RowBuffers::out, out, row);
-    add(buffers.read(RowBuffers::in, a, row), buffers.read(RowBuffers::second_in, b, row), result);
-    RowBuffers::store(result, out, row);
+    const auto result = buffers.target(RowBuffers::out, piece.of(out));
+    add(buffers.read(RowBuffers::in, piece.of(a)), buffers.read(RowBuffers::second_in, piece.of(b)), result);
+    RowBuffers::store(result, piece.of(out));
   });
 }
 

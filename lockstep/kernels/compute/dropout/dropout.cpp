@@ -26,12 +26,13 @@ void dropout(const Dropout& dropout, const ConstMatrix& in, const Matrix& out) {
   check_dropout(dropout, in, out);
   const std::uint32_t threshold = threshold_of(dropout);
   const float scale = 1.0F / (1.0F - dropout.probability);
-  for_each_row(in.rows, [&](std::size_t row) {
+  for_each_piece(in.rows, in.columns, [&](const Piece& piece) {
     RowBuffers& buffers = RowBuffers::mine();
-    const auto result = buffers.target(RowBuffers::out, out, row);
-    keep_or_drop(buffers.read(RowBuffers::in, in, row), numbers_of(dropout, row * in.columns, in.columns),
-                 threshold, scale, result);
-    RowBuffers::store(result, out, row);
+    const auto result = buffers.target(RowBuffers::out, piece.of(out));
+    keep_or_drop(buffers.read(RowBuffers::in, piece.of(in)),
+                 numbers_of(dropout, piece.row * in.columns + piece.first, piece.count), threshold, scale,
+                 result);
+    RowBuffers::store(result, piece.of(out));
   });
 }
 

@@ -15,9 +15,9 @@ void norm_forward(const Norm& norm, const ConstMatrix& in, const Matrix& out,
   check_norm(norm, in, statistics);
   check_like("norm: the output", out, in);
   RowBuffers& mine = RowBuffers::mine();
-  const auto weight = mine.read(RowBuffers::weight, norm.weight, 0);
+  const auto weight = mine.read(RowBuffers::weight, norm.weight);
   const auto bias =
-      norm.bias.data == nullptr ? std::span<const float>() : mine.read(RowBuffers::bias, norm.bias, 0);
+      norm.bias.data == nullptr ? std::span<const float>() : mine.read(RowBuffers::bias, norm.bias);
   for_each_row(in.rows, [&](std::size_t row) {
     RowBuffers& buffers = RowBuffers::mine();
     const auto values = buffers.read(RowBuffers::in, in, row);
@@ -35,7 +35,7 @@ void norm_backward(const Norm& norm, const ConstMatrix& in, const ConstMatrix& o
                    const NormStatistics& statistics, const NormGradients& gradients) {
   check_norm(norm, in, statistics);
   check_norm_gradients(norm, in, out_gradient, gradients);
-  const auto weight = RowBuffers::mine().read(RowBuffers::weight, norm.weight, 0);
+  const auto weight = RowBuffers::mine().read(RowBuffers::weight, norm.weight);
   const std::size_t columns = in.columns;
   const auto sums =
       sum_rows(in.rows, columns + gradients.bias.size(), [&](std::size_t index, std::span<float> partial) {

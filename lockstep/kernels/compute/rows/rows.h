@@ -29,10 +29,10 @@ class RowBuffers {
   std::span<float> floats(Slot slot, std::size_t count);
 
   // The row's values: the row itself if it is fp32, otherwise a copy.
-  std::span<const float> read(Slot slot, const ConstMatrix& matrix, std::size_t row);
+  std::span<const float> read(Slot slot, const ConstMatrix& matrix, std::size_t row = 0);
   // Where to compute the row's new values, and how to put them there: nothing is copied if it is fp32.
-  std::span<float> target(Slot slot, const Matrix& matrix, std::size_t row);
-  static void store(std::span<const float> values, const Matrix& matrix, std::size_t row);
+  std::span<float> target(Slot slot, const Matrix& matrix, std::size_t row = 0);
+  static void store(std::span<const float> values, const Matrix& matrix, std::size_t row = 0);
 
  private:
   std::array<std::vector<float>, kSlots> slots_;
@@ -45,6 +45,28 @@ void for_each_row(std::size_t rows, const Body& body) {
   parallel_for((rows + kTogether - 1) / kTogether, [&](std::size_t item) {
     const std::size_t end = std::min(rows, (item + 1) * kTogether);
     for (std::size_t row = item * kTogether; row < end; ++row) body(row);
+  });
+}
+
+// Some columns of one row: few enough that several of them as floats stay in the first-level cache.
+struct Piece {
+  std::size_t row;
+  std::size_t first;
+  std::size_t count;
+
+  template <typename Byte>
+  BasicMatrix<Byte> of(const BasicMatrix<Byte>& matrix) const {
+    return matrix.part(row, 1, first, count);
+  }
+};
+
+// For kernels that compute each element alone: runs body(piece) for all elements of rows x columns.
+template <typename Body>
+void for_each_piece(std::size_t rows, std::size_t columns, const Body& body) {
+  constexpr std::size_t kMost = 512;
+  for_each_row(rows, [&](std::size_t row) {
+    for (std::size_t first = 0; first < columns; first += kMost)
+      body(Piece{.row = row, .first = first, .count = std::min(kMost, columns - first)});
   });
 }
 
