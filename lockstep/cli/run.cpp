@@ -33,6 +33,7 @@ void describe(CLI::App& app, Invocation& invocation) {
   add_doctor(app, invocation);
   add_keygen(app, invocation);
   add_launch(app, invocation);
+  add_prepare(app, invocation);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
