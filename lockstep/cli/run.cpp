@@ -31,6 +31,10 @@ void describe(CLI::App& app, Invocation& invocation) {
   add_doctor(app, invocation);
   add_keygen(app, invocation);
   add_launch(app, invocation);
+#ifdef LOCKSTEP_TRAIN
+  add_train(app, invocation);
+#endif
+  add_prepare(app, invocation);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {

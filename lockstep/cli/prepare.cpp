@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/prepare/prepare.h"
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "lockstep/base/cpu.h"
+#include "lockstep/base/deadline.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/output_file.h"
+#include "lockstep/cli/commands.h"
+#include "lockstep/cli/exit_codes.h"
+#include "lockstep/data/tokenizer/bpe_tokenizer.h"
+#include "lockstep/data/tokenizer/splitter.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct PrepareFlags {
+  std::vector<std::string> inputs;
+  std::string output;
+  std::string tokenizer;
+  bool train_tokenizer = false;
+  std::uint64_t vocab_size = 0;
+  std::string pattern = "llama3";
+  std::uint64_t train_mib = 256;
+  bool append_eod = false;
+  std::string eod;
+  double validation = 0;
+  std::uint64_t document_lines = 0;
+  std::string format = "auto";
+  std::string json_key = "text";
+  int threads = 0;
+  bool json = false;
+};
+
+// One line on a terminal that is written over, and nothing elsewhere.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string what) : what_(std::move(what)), shown_(::isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() {
+    if (shown_ && any_) std::fputs("\r\033[K", stderr);
+  }
+
+  void operator()(const data::PrepareProgress& progress) {
+    if (!shown_ || Clock::now() < next_) return;
+    next_ = Clock::now() + std::chrono::milliseconds(200);
+    any_ = true;
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double mb = static_cast<double>(progress.bytes) / 1e6;
+    fmt::print(stderr, "\r\033[K{}: {:.1f} MB, {} documents, {} tokens, {:.1f} MB/s", what_, mb,
+               progress.train.documents + progress.validation.documents,
+               progress.train.tokens + progress.validation.tokens,
+               static_cast<double>(progress.bytes - progress.resumed_bytes) / 1e6 / seconds);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::string what_;
+  bool shown_;
+  bool any_ = false;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point next_ = begin_;
+};
+
+std::string pattern_of(const std::string& name) {
+  if (name == "gpt2") return data::kGpt2Pattern;
+  if (name == "llama3") return data::kLlama3Pattern;
+  if (name == "qwen2") return data::kQwen2Pattern;
+  throw UsageError(fmt::format("'{}' is no pattern of words: choose gpt2, llama3 or qwen2", name));
+}
+
+void check(const PrepareFlags& flags) {
+  if (flags.train_tokenizer == !flags.tokenizer.empty()) {
+    throw UsageError("give either --tokenizer (a file or 'bytes') or --train-tokenizer with --vocab-size");
+  }
+  if (flags.train_tokenizer != (flags.vocab_size > 0)) {
+    throw UsageError("--train-tokenizer and --vocab-size belong together: give both or none");
+  }
+  if (!(flags.validation >= 0) || flags.validation >= 1) {
+    throw UsageError(
+        fmt::format("--validation {} is not a share: choose from 0 to below 1", flags.validation));
+  }
+  if (flags.threads < 0 || flags.threads > 1024) throw UsageError("--threads is from 0 (all cores) to 1024");
+}
+
+data::PrepareOptions options_of(const PrepareFlags& flags) {
+  data::PrepareOptions options;
+  options.inputs = data::list_inputs(flags.inputs, flags.format);
+  options.output = flags.output;
+  options.reader = {flags.document_lines, flags.validation};
+  options.json_key = flags.json_key;
+  options.threads = flags.threads > 0 ? flags.threads : usable_cores();
+  return options;
+}
+
+std::unique_ptr<data::Tokenizer> tokenizer_of(const PrepareFlags& flags,
+                                              const data::PrepareOptions& options) {
+  if (!flags.train_tokenizer) return data::load_tokenizer(flags.tokenizer);
+  ProgressLine line("tokenizer");
+  return std::make_unique<data::BpeTokenizer>(data::train_tokenizer(
+      options, {flags.vocab_size, pattern_of(flags.pattern), flags.train_mib << 20}, std::ref(line)));
+}
+
+std::optional<data::Token> end_of_document(const PrepareFlags& flags, const data::Tokenizer& tokenizer) {
+  if (!flags.append_eod) return std::nullopt;
+  const auto token = flags.eod.empty() ? tokenizer.end_of_document() : tokenizer.find(flags.eod);
+  if (!token) {
+    throw UsageError(flags.eod.empty()
+                         ? "the tokenizer has no token for the end of a document: name one with --eod"
+                         : fmt::format("the tokenizer has no token '{}', which --eod names", flags.eod));
+  }
+  return token;
+}
+
+std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
+                   const std::string& tokenizer_file, const data::PrepareProgress& done, double seconds) {
+  const double mb_per_s = static_cast<double>(done.bytes - done.resumed_bytes) / 1e6 / seconds;
+  if (flags.json) {
+    const nlohmann::ordered_json summary = {{"output", flags.output},
+                                            {"tokenizer", tokenizer_file},
+                                            {"vocab_size", tokenizer.vocab_size()},
+                                            {"bytes", done.bytes},
+                                            {"resumed_bytes", done.resumed_bytes},
+                                            {"documents", done.train.documents},
+                                            {"tokens", done.train.tokens},
+                                            {"validation_documents", done.validation.documents},
+                                            {"validation_tokens", done.validation.tokens},
+                                            {"seconds", seconds},
+                                            {"mb_per_s", mb_per_s}};
+    return summary.dump() + "\n";
+  }
+  std::string text =
+      fmt::format("wrote {0}.bin and {0}.idx: {1} documents, {2} tokens of a vocabulary of {3}\n",
+                  flags.output, done.train.documents, done.train.tokens, tokenizer.vocab_size());
+  if (flags.validation > 0) {
+    text += fmt::format("wrote {0}_validation.bin and .idx: {1} documents, {2} tokens\n", flags.output,
+                        done.validation.documents, done.validation.tokens);
+  }
+  if (done.resumed_bytes > 0) {
+    text += fmt::format("{:.1f} MB had been done by an interrupted run\n",
+                        static_cast<double>(done.resumed_bytes) / 1e6);
+  }
+  return text + fmt::format("wrote {}\nread {:.1f} MB of text in {:.1f} s, {:.1f} MB/s\n", tokenizer_file,
+                            static_cast<double>(done.bytes) / 1e6, seconds, mb_per_s);
+}
+
+int prepare(const PrepareFlags& flags) {
+  check(flags);
+  const Clock::time_point begin = Clock::now();
+  data::PrepareOptions options = options_of(flags);
+  const auto folder = std::filesystem::path(flags.output).parent_path();
+  std::error_code failure;
+  if (!folder.empty()) std::filesystem::create_directories(folder, failure);
+  const auto tokenizer = tokenizer_of(flags, options);
+  options.end_of_document = end_of_document(flags, *tokenizer);
+  data::PrepareProgress done;
+  {
+    ProgressLine line("prepare");
+    done = data::prepare_corpus(options, *tokenizer, std::ref(line));
+  }
+  // The corpus and the tokenizer it was made with stay together.
+  const std::string file =
+      flags.output + (flags.tokenizer.ends_with(".model") ? ".tokenizer.model" : ".tokenizer.json");
+  write_atomically(file, tokenizer->serialized());
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  std::cout << report(flags, *tokenizer, file, done, seconds) << std::flush;
+  return kDone;
+}
+
+}  // namespace
+
+void add_prepare(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand("prepare", "Turn text into a corpus of tokens to train on");
+  command->footer(
+      "INPUT is a file, a folder or - (standard input): plain text, or JSON lines with the text under a "
+      "key;\n"
+      "either may be gzip. The corpus is a pair .bin and .idx as Megatron-LM reads and writes it. An "
+      "interrupted\n"
+      "run goes on where it was when it is started again with the same arguments.");
+  const auto flags = std::make_shared<PrepareFlags>();  // shared by the options and the action
+  command->add_option("INPUT", flags->inputs, "Files, folders or -")->required();
+  command->add_option("--output", flags->output, "PREFIX of the files to write")->required();
+  command->add_option("--tokenizer", flags->tokenizer, "tokenizer.json, a sentencepiece .model, or 'bytes'");
+  command->add_flag("--train-tokenizer", flags->train_tokenizer,
+                    "Train a byte-pair tokenizer on the text first");
+  command->add_option("--vocab-size", flags->vocab_size, "Tokens of the trained tokenizer");
+  command->add_option("--pattern", flags->pattern, "Its words: gpt2, llama3 (default) or qwen2");
+  command->add_option("--train-mib", flags->train_mib,
+                      "MiB of text that it is trained on at most (default 256)");
+  command->add_flag("--append-eod", flags->append_eod,
+                    "End each document with the tokenizer's token for that");
+  command->add_option("--eod", flags->eod, "Name of that token, when it is not a usual one");
+  command->add_option("--validation", flags->validation,
+                      "Share of documents for PREFIX_validation, such as 0.05");
+  command->add_option("--document-lines", flags->document_lines,
+                      "Lines of plain text that make a document (default: the file is one)");
+  command->add_option("--format", flags->format, "text, jsonl or auto (default: by the name)");
+  command->add_option("--json-key", flags->json_key, "Where JSON lines hold the text (default: text)");
+  command->add_option("--threads", flags->threads, "Threads to use (default: all cores)");
+  command->add_flag("--json", flags->json, "Print the summary as JSON");
+  command->callback([flags, &invocation] { invocation.action = [flags] { return prepare(*flags); }; });
+}
+
+}  // namespace lockstep::cli

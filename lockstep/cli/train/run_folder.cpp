@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/train/run_folder.h"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/cli/output.h"
+#include "lockstep/metrics/json_lines.h"
+#include "lockstep/metrics/process_memory.h"
+#include "lockstep/metrics/progress.h"
+#include "lockstep/metrics/tensorboard.h"
+#include "lockstep/spec/model_size.h"
+#include "lockstep/spec/workload.h"
+#include "lockstep/spec/write.h"
+
+namespace lockstep::cli {
+namespace {
+
+void write_text(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::trunc);
+  out << text << std::flush;
+  if (!out) throw UsageError(fmt::format("cannot write {}: choose another job.dump_folder", file.string()));
+}
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const spec::RunSpec& run, int workers) : run_(run) {
+  const std::filesystem::path folder = run.job.dump_folder;
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure)
+    throw UsageError(fmt::format("cannot make the folder {}: {}", folder.string(), failure.message()));
+  const spec::Workload workload = spec::workload_of(run, workers);
+  write_text(folder / "resolved.toml", spec::to_toml(spec::with_workload(run, workload)));
+  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder / "metrics.jsonl"));
+  if (run.metrics.enable_tensorboard) {
+    sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder / run.metrics.save_tb_folder));
+  }
+  print(std::cout, fmt::format("{} parameters, {} workers, {} lanes, {} tokens per step; files in {}\n",
+                               spec::parameter_count(run.model), workers, workload.lanes,
+                               workload.tokens_per_step, folder.string()));
+}
+
+void RunFolder::after_step(const train::StepReport& report) {
+  metrics::Record record = {.step = report.step,
+                            .time_s = unix_time(),
+                            .scalars = {{"loss", report.loss},
+                                        {"grad_norm", report.gradient_norm},
+                                        {"lr", report.learning_rate},
+                                        {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
+                                        {"step_s", report.seconds}}};
+  if (report.loss_scale != 1) record.scalars.push_back({"loss_scale", report.loss_scale});
+  if (!report.updated) record.scalars.push_back({"skipped", 1});
+  if (report.validation_loss) record.scalars.push_back({"validation/loss", *report.validation_loss});
+  for (const auto& sink : sinks_) sink->write(record);
+  if (report.step > 1) {
+    seconds_ += report.seconds;
+    ++timed_steps_;
+  }
+  show(report);
+}
+
+void RunFolder::show(const train::StepReport& report) {
+  const bool last = report.step == run_.training.steps;
+  const bool due =
+      report.step % run_.metrics.log_freq == 0 || last || report.validation_loss || !report.updated;
+  const int columns = metrics::terminal_columns(STDOUT_FILENO);
+  if (!due && columns == 0) return;
+  metrics::Progress progress = {.step = report.step,
+                                .total_steps = run_.training.steps,
+                                .loss = report.loss,
+                                .grad_norm = report.gradient_norm,
+                                .learning_rate = report.learning_rate,
+                                .tokens_per_s = static_cast<double>(report.tokens) / report.seconds,
+                                .memory_bytes = metrics::process_memory().current_bytes};
+  if (timed_steps_ > 0) {
+    progress.seconds_left =
+        seconds_ / static_cast<double>(timed_steps_) * static_cast<double>(run_.training.steps - report.step);
+  }
+  std::string line = columns > 0 ? "\r\x1b[K" + metrics::progress_line(progress, columns - 1)
+                                 : metrics::progress_line(progress) + "\n";
+  if (!report.updated)
+    line +=
+        fmt::format("{}step {} skipped: a gradient was not finite\n", columns > 0 ? "\n" : "", report.step);
+  if (report.validation_loss) {
+    line += fmt::format("{}validation loss {:.4f} after step {}\n", columns > 0 ? "\n" : "",
+                        *report.validation_loss, report.step);
+  }
+  if (last && columns > 0 && !report.validation_loss) line += "\n";
+  print(std::cout, line);
+}
+
+void RunFolder::finish(const train::RunSummary& summary) const {
+  print(std::cout,
+        fmt::format("{} after {} of {} steps, loss {:.4f}{}\n", summary.stopped ? "stopped" : "done",
+                    summary.steps, run_.training.steps, summary.loss,
+                    summary.bad_steps > 0 ? fmt::format(", {} steps skipped", summary.bad_steps) : ""));
+}
+
+}  // namespace lockstep::cli

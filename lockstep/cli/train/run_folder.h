@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lockstep/metrics/sink.h"
+#include "lockstep/spec/run_spec.h"
+#include "lockstep/train/run.h"
+
+namespace lockstep::cli {
+
+// What rank 0 leaves behind and shows of a run: the folder with the resolved configuration and the metrics,
+// and a line of progress for each step.
+class RunFolder {
+ public:
+  // Makes the folder if need be. UsageError when it cannot be written.
+  RunFolder(const spec::RunSpec& run, int workers);
+
+  void after_step(const train::StepReport& report);
+  void finish(const train::RunSummary& summary) const;
+
+ private:
+  void show(const train::StepReport& report);
+
+  const spec::RunSpec& run_;
+  std::vector<std::unique_ptr<metrics::MetricsSink>> sinks_;
+  double seconds_ = 0;            // of the steps so far
+  std::int64_t timed_steps_ = 0;  // the first one, which also makes ready, is not among them
+};
+
+}  // namespace lockstep::cli

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/prepare/prepare.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/data/prepare/document_text.h"
+#include "lockstep/data/prepare/ordered_parallel.h"
+#include "lockstep/data/prepare/output_lock.h"
+#include "lockstep/data/prepare/saved_progress.h"
+#include "lockstep/data/tokenizer/bpe_trainer.h"
+
+namespace lockstep::data {
+namespace {
+
+// The tokens of a chunk, and how they are cut into sequences.
+struct EncodedChunk {
+  struct Sequence {
+    std::size_t tokens;
+    bool ends_document;
+    bool validation;
+  };
+  std::vector<Token> tokens;
+  std::vector<Sequence> sequences;
+  std::uint64_t bytes = 0;
+  std::uint64_t digest = 0;
+};
+
+EncodedChunk encode(Chunk chunk, Encoder& encoder, const PrepareOptions& options) {
+  EncodedChunk encoded;
+  encoded.bytes = chunk.bytes;
+  encoded.digest = chunk.digest;
+  for (Piece& piece : chunk.pieces) {
+    const bool ends = piece.ends_document, validation = piece.validation;
+    const std::size_t before = encoded.tokens.size();
+    const std::string text = text_of(std::move(piece), options.json_key);
+    if (text.empty()) continue;
+    encoder.encode(text, encoded.tokens);
+    if (ends && options.end_of_document) encoded.tokens.push_back(*options.end_of_document);
+    encoded.sequences.push_back({encoded.tokens.size() - before, ends, validation});
+  }
+  return encoded;
+}
+
+std::uint64_t settings_hash(const PrepareOptions& options, const Tokenizer& tokenizer) {
+  const std::string settings = fmt::format(
+      "{} {} {} {} {}", options.reader.document_lines, options.reader.validation, options.json_key,
+      options.end_of_document ? fmt::format("{}", *options.end_of_document) : "none", tokenizer.serialized());
+  return XXH3_64bits(settings.data(), settings.size());
+}
+
+class CorpusBuilder {
+ public:
+  CorpusBuilder(const PrepareOptions& options, const Tokenizer& tokenizer, const ProgressCallback& callback)
+      : options_(options),
+        tokenizer_(tokenizer),
+        callback_(callback),
+        lock_(options.output + ".lock"),
+        progress_path_(options.output + ".progress"),
+        reader_(std::make_unique<DocumentReader>(options.inputs, options.reader)) {
+    done_.settings = settings_hash(options, tokenizer);
+  }
+
+  PrepareProgress build() {
+    resume();
+    open_writers();
+    ordered_parallel(
+        options_.threads, [&] { return reader_->next(); },
+        [&] {
+          return [this, encoder = tokenizer_.encoder()](Chunk chunk) {
+            return encode(std::move(chunk), *encoder, options_);
+          };
+        },
+        [&](const EncodedChunk& chunk) { add(chunk); });
+    save();
+    train_->finish();
+    if (validation_) validation_->finish();
+    std::filesystem::remove(progress_path_);
+    return progress();
+  }
+
+ private:
+  std::string validation_prefix() const { return options_.output + "_validation"; }
+
+  // Reads again what an earlier run has done, to be sure that it was the same text.
+  void resume() {
+    const auto saved = load_progress(progress_path_);
+    if (!saved || saved->settings != done_.settings) return;
+    std::uint64_t digest = 0;
+    for (std::uint64_t i = 0; i < saved->chunks; ++i) {
+      const auto chunk = reader_->next();
+      digest = chunk ? chunk->digest : 0;
+    }
+    if (digest == saved->digest && has_partial_files(*saved)) {
+      done_ = *saved;
+      resumed_bytes_ = saved->bytes;
+      return;
+    }
+    for (const Input& input : options_.inputs) {
+      if (input.path == "-") {
+        throw UsageError(
+            fmt::format("standard input is not that of the interrupted run: give the same again, or remove "
+                        "{} to begin anew",
+                        progress_path_));
+      }
+    }
+    reader_ = std::make_unique<DocumentReader>(options_.inputs, options_.reader);
+  }
+
+  bool has_partial_files(const SavedProgress& saved) const {
+    const auto holds = [&](const std::string& prefix, std::uint64_t tokens) {
+      std::error_code missing;
+      const auto bytes = std::filesystem::file_size(prefix + ".bin.partial", missing);
+      return !missing && bytes >= tokens * size_of(type()) &&
+             std::filesystem::exists(prefix + ".idx.partial");
+    };
+    return holds(options_.output, saved.train.tokens) &&
+           (options_.reader.validation <= 0 || holds(validation_prefix(), saved.validation.tokens));
+  }
+
+  TokenType type() const { return type_for_vocabulary(tokenizer_.vocab_size()); }
+
+  void open_writers() {
+    train_.emplace(options_.output, type(), done_.train);
+    if (options_.reader.validation > 0) validation_.emplace(validation_prefix(), type(), done_.validation);
+    if (done_.chunks == 0) std::filesystem::remove(progress_path_);
+  }
+
+  void add(const EncodedChunk& chunk) {
+    std::span<const Token> left = chunk.tokens;
+    for (const auto& sequence : chunk.sequences) {
+      (sequence.validation ? *validation_ : *train_).add(left.first(sequence.tokens), sequence.ends_document);
+      left = left.subspan(sequence.tokens);
+    }
+    done_.chunks += 1;
+    done_.digest = chunk.digest;
+    done_.bytes += chunk.bytes;
+    unsaved_bytes_ += chunk.bytes;
+    if (unsaved_bytes_ >= options_.bytes_between_saves) save();
+    callback_(progress());
+  }
+
+  void save() {
+    done_.train = train_->mark();
+    train_->save();
+    if (validation_) {
+      done_.validation = validation_->mark();
+      validation_->save();
+    }
+    save_progress(progress_path_, done_);
+    unsaved_bytes_ = 0;
+  }
+
+  PrepareProgress progress() const {
+    return {done_.bytes, train_->mark(), validation_ ? validation_->mark() : MegatronWriter::Mark{},
+            resumed_bytes_};
+  }
+
+  const PrepareOptions& options_;
+  const Tokenizer& tokenizer_;
+  const ProgressCallback& callback_;
+  OutputLock lock_;
+  std::string progress_path_;
+  std::unique_ptr<DocumentReader> reader_;
+  SavedProgress done_;
+  std::uint64_t resumed_bytes_ = 0;
+  std::uint64_t unsaved_bytes_ = 0;
+  std::optional<MegatronWriter> train_, validation_;
+};
+
+}  // namespace
+
+PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,
+                               const ProgressCallback& progress) {
+  return CorpusBuilder(options, tokenizer, progress).build();
+}
+
+BpeModel train_tokenizer(const PrepareOptions& options, const TrainTokenizerOptions& training,
+                         const ProgressCallback& progress) {
+  for (const Input& input : options.inputs) {
+    if (input.path == "-")
+      throw UsageError("a tokenizer cannot be trained on standard input: put the text into a file");
+  }
+  const SplitterChain splitter({training.pattern});
+  DocumentReader reader(options.inputs, options.reader);
+  WordCounts total;
+  PrepareProgress done;
+  std::uint64_t produced = 0;
+  ordered_parallel(
+      options.threads,
+      [&] {
+        auto chunk = produced < training.max_bytes ? reader.next() : std::nullopt;
+        if (chunk) produced += chunk->bytes;
+        return chunk;
+      },
+      [&] {
+        return [&](Chunk chunk) {
+          WordCounts counts;
+          for (Piece& piece : chunk.pieces) {
+            if (!piece.validation) count_words(splitter, text_of(std::move(piece), options.json_key), counts);
+          }
+          return std::pair(std::move(counts), chunk.bytes);
+        };
+      },
+      [&](const std::pair<WordCounts, std::uint64_t>& counted) {
+        for (const auto& [word, count] : counted.first) total[word] += count;
+        done.bytes += counted.second;
+        progress(done);
+      });
+  return train_bpe(total, training.vocab_size, training.pattern);
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/prepare/prepare.h"
+
+#include <filesystem>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/data/corpus/corpus.h"
+#include "lockstep/data/corpus/megatron_index.h"
+#include "lockstep/data/prepare/output_lock.h"
+#include "lockstep/data/prepare/saved_progress.h"
+#include "lockstep/data/tokenizer/bpe_tokenizer.h"
+#include "lockstep/data/tokenizer/splitter.h"
+
+#include "tests/data/files.h"
+
+namespace lockstep::data {
+namespace {
+
+using testing::all_tokens;
+using testing::Folder;
+using ::testing::HasSubstr;
+using testing::message_of;
+using ::testing::UnorderedElementsAre;
+
+void ignore(const PrepareProgress&) {}
+
+// Enough for several chunks.
+std::string long_text() {
+  std::string text;
+  for (int i = 0; text.size() < (5U << 20); ++i)
+    text += "And line " + std::to_string(i) + " was without form,\nand void;\n";
+  return text;
+}
+
+class Prepare : public ::testing::Test {
+ protected:
+  PrepareOptions options(std::vector<std::string> paths) const {
+    PrepareOptions options;
+    options.inputs = list_inputs(paths, "auto");
+    options.output = folder_.path("out");
+    options.bytes_between_saves = 1;
+    return options;
+  }
+  std::string decoded(const std::string& prefix) const {
+    return bytes_.decode(all_tokens(*open_corpus(folder_.path(prefix), {.vocab_size = 257})));
+  }
+
+  Folder folder_;
+  BpeTokenizer bytes_{byte_model()};
+};
+
+TEST_F(Prepare, WritesDocumentsInOrderWithTheirEnds) {
+  folder_.write("in/b.jsonl", "{\"text\": \"two\"}\n{\"text\": \"\"}\n{\"text\": \"drei\"}\n");
+  folder_.write("in/a.txt", "one");
+  folder_.write("in/.hidden.txt", "hidden");
+  folder_.write("in/picture.png", "\xFF");
+  PrepareOptions how = options({folder_.path("in")});
+  how.end_of_document = bytes_.end_of_document();
+  const PrepareProgress done = prepare_corpus(how, bytes_, ignore);
+  EXPECT_EQ(decoded("out"), "one<|endoftext|>two<|endoftext|>drei<|endoftext|>");
+  EXPECT_EQ(done.train, (MegatronWriter::Mark{3, 3, 13}));
+  EXPECT_EQ(MegatronIndex(folder_.path("out.idx")).document(2), (Range{8, 13}));
+  EXPECT_THAT(folder_.names(), UnorderedElementsAre("in", "out.bin", "out.idx"));
+}
+
+TEST_F(Prepare, TheNumberOfThreadsChangesNothing) {
+  const std::string text = long_text();
+  PrepareOptions how = options({folder_.write("a.txt", text)});
+  prepare_corpus(how, bytes_, ignore);
+  EXPECT_EQ(decoded("out"), text);
+  const std::string tokens = folder_.read("out.bin"), index = folder_.read("out.idx");
+  how.threads = 4;
+  prepare_corpus(how, bytes_, ignore);
+  EXPECT_EQ(folder_.read("out.bin"), tokens);
+  EXPECT_EQ(folder_.read("out.idx"), index);
+  EXPECT_EQ(MegatronIndex(folder_.path("out.idx")).documents(), 1U);
+}
+
+TEST_F(Prepare, ValidationIsTheRest) {
+  PrepareOptions how = options({folder_.write("a.txt", long_text())});
+  how.reader = {.document_lines = 10, .validation = 0.1};
+  const PrepareProgress done = prepare_corpus(how, bytes_, ignore);
+  EXPECT_EQ(done.train.tokens + done.validation.tokens, done.bytes);
+  EXPECT_NEAR(static_cast<double>(done.validation.documents) / static_cast<double>(done.train.documents),
+              0.11, 0.02);
+  EXPECT_EQ(open_corpus(folder_.path("out_validation"), {})->size(), done.validation.tokens);
+}
+
+// Stops as a signal would: in the midst of the work, with what is saved at that moment.
+void interrupt_after_saving(const PrepareOptions& how, const Tokenizer& tokenizer) {
+  const auto stop = [&](const PrepareProgress&) {
+    if (std::filesystem::exists(how.output + ".progress")) throw std::runtime_error("stop");
+  };
+  EXPECT_THROW(prepare_corpus(how, tokenizer, stop), std::runtime_error);
+}
+
+class ResumedPrepare : public Prepare {
+ protected:
+  ResumedPrepare() {
+    for (int i = 0; i < 2; ++i)
+      paths_.push_back(folder_.write("in" + std::to_string(100 + i) + ".txt", long_text()));
+    paths_.push_back(folder_.write("last.txt", "the end"));
+  }
+  std::vector<std::string> paths_;
+};
+
+TEST_F(ResumedPrepare, GoesOnWhereItWas) {
+  const PrepareOptions how = options(paths_);
+  interrupt_after_saving(how, bytes_);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("out.idx")));
+  const PrepareProgress done = prepare_corpus(how, bytes_, ignore);
+  EXPECT_GT(done.resumed_bytes, 0U);
+  EXPECT_LT(done.resumed_bytes, done.bytes);
+  std::string expected;
+  for (const std::string& path : paths_) expected += folder_.read(std::filesystem::path(path).filename());
+  EXPECT_EQ(decoded("out"), expected);
+  EXPECT_EQ(MegatronIndex(folder_.path("out.idx")).documents(), paths_.size());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("out.progress")));
+}
+
+TEST_F(ResumedPrepare, BeginsAnewWhenAnythingHasChanged) {
+  PrepareOptions how = options(paths_);
+  interrupt_after_saving(how, bytes_);
+  how.end_of_document = 256;
+  EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, 0U);
+
+  interrupt_after_saving(how, bytes_);
+  std::string changed = long_text();
+  changed[100] = '?';
+  folder_.write("in100.txt", changed);
+  EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, 0U);
+  EXPECT_EQ(decoded("out").substr(0, changed.size()), changed);
+
+  interrupt_after_saving(how, bytes_);
+  std::filesystem::remove(folder_.path("out.bin.partial"));
+  EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, 0U);
+}
+
+TEST_F(Prepare, BadInputLeavesTheOldCorpus) {
+  prepare_corpus(options({folder_.write("good.txt", "good")}), bytes_, ignore);
+  EXPECT_THAT(message_of<DataError>(
+                  [&] { prepare_corpus(options({folder_.write("bad.txt", "b\xFF")}), bytes_, ignore); }),
+              HasSubstr("bad.txt at byte 1"));
+  EXPECT_EQ(decoded("out"), "good");
+}
+
+TEST_F(Prepare, OnlyOneWritesAnOutput) {
+  const PrepareOptions how = options({folder_.write("a.txt", "a")});
+  const OutputLock lock(folder_.path("out.lock"));
+  EXPECT_THAT(message_of<UsageError>([&] { prepare_corpus(how, bytes_, ignore); }),
+              HasSubstr("another process"));
+}
+
+TEST_F(Prepare, MissingInputsAreTheUsersMistake) {
+  EXPECT_THAT(message_of<UsageError>([&] { list_inputs({folder_.path("none")}, "auto"); }),
+              HasSubstr("there is no such"));
+  EXPECT_THAT(message_of<UsageError>([&] { list_inputs({folder_.path("")}, "auto"); }),
+              HasSubstr("has no text"));
+  EXPECT_THAT(message_of<UsageError>([&] { list_inputs({"-"}, "xml"); }), HasSubstr("'xml'"));
+  EXPECT_EQ(list_inputs({"-"}, "jsonl"), (std::vector<Input>{{"-", InputFormat::jsonl}}));
+}
+
+TEST_F(Prepare, TrainsTheSameTokenizerOnAnyNumberOfThreads) {
+  PrepareOptions how = options({folder_.write("a.txt", long_text())});
+  const TrainTokenizerOptions training{.vocab_size = 300, .pattern = kLlama3Pattern};
+  const BpeModel one = train_tokenizer(how, training, ignore);
+  how.threads = 3;
+  EXPECT_EQ(train_tokenizer(how, training, ignore), one);
+  EXPECT_EQ(one.tokens.size(), 300U);
+  how.inputs = {{"-", InputFormat::text}};
+  EXPECT_THROW(train_tokenizer(how, training, ignore), UsageError);
+}
+
+TEST(SavedProgress, SurvivesItsFileAndRefusesACutOne) {
+  Folder folder;
+  const SavedProgress progress{1, 2, 3, 4, {5, 6, 7}, {8, 9, ~std::uint64_t{0}}};
+  save_progress(folder.path("p"), progress);
+  EXPECT_EQ(load_progress(folder.path("p")), progress);
+  const std::string text = folder.read("p");
+  for (std::size_t size = 0; size + 2 < text.size(); ++size) {
+    folder.write("p", text.substr(0, size));
+    EXPECT_EQ(load_progress(folder.path("p")), std::nullopt) << size;
+  }
+  EXPECT_EQ(load_progress(folder.path("none")), std::nullopt);
+}
+
+}  // namespace
+}  // namespace lockstep::data
