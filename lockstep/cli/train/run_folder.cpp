@@ -82,7 +82,9 @@ void RunFolder::show(const train::StepReport& report) {
                                 .grad_norm = report.gradient_norm,
                                 .learning_rate = report.learning_rate,
                                 .tokens_per_s = static_cast<double>(report.tokens) / report.seconds,
-                                .memory_bytes = metrics::process_memory().current_bytes};
+                                .mfu = std::nullopt,
+                                .memory_bytes = metrics::process_memory().current_bytes,
+                                .seconds_left = std::nullopt};
   if (timed_steps_ > 0) {
     progress.seconds_left =
         seconds_ / static_cast<double>(timed_steps_) * static_cast<double>(run_.training.steps - report.step);
