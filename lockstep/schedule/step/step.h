@@ -17,14 +17,14 @@
 namespace lockstep::schedule {
 
 enum class Act : std::uint8_t {
-  clear,    // slot: a lane begins
-  forward,  // lane, micro_batch, block, slot; `keeps`: the recorded pass stays for the way back, otherwise
-            // its input only
-  loss,          // lane, micro_batch, slot: the head forward and backward in one
-  recompute,     // lane, micro_batch, block, slot: forward once more, recorded
-  backward,      // lane, micro_batch, block, slot
-  merge,         // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
-  reduce,        // bucket: starts the sum over all ranks; the result will be in the first piece's slot
+  clear,      // slot: a lane begins
+  forward,    // lane, micro_batch, block, slot; `keeps`: the recorded pass stays for the way back, otherwise
+              // its input only
+  loss,       // lane, micro_batch, slot: the head forward and backward in one
+  recompute,  // lane, micro_batch, block, slot: forward once more, recorded
+  backward,   // lane, micro_batch, block, slot
+  merge,      // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
+  reduce,     // bucket: starts the sum over all ranks; the result will be in the first piece's slot
   share_losses,  // the losses of all lanes become known to all ranks
   finish,        // bucket: waits for its sum
   clip,          // the norm of all gradients, and the factor that follows
