@@ -108,6 +108,7 @@ class Work {
   std::shared_ptr<Operation> operation_;  // shared with the engine that runs it
 };
 
+// See docs/errors.md for how soon ranks that disagree are told.
 struct GroupSettings {
   std::string name = "world";
   std::chrono::milliseconds timeout{30'000};

@@ -56,24 +56,36 @@ std::exception_ptr failure_elsewhere(const Operation& operation, transport::Endp
   return nullptr;
 }
 
-std::exception_ptr contract_broken(const Operation& operation, transport::Endpoint& endpoint) {
+// A call that ranks are compared about, and how users know it.
+struct Call {
+  const Contract& contract;
+  std::uint64_t sequence;
+  std::string place;
+};
+
+std::exception_ptr contract_broken(const Operation& operation, const Call& call,
+                                   transport::Endpoint& endpoint) {
   const Group& group = *operation.group;
   const transport::StreamId stream = group.collective_stream(operation.stream);
   for (Rank rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank) continue;
-    const auto notice = endpoint.notice_of(group.members[rank], stream, operation.sequence);
+    const auto notice = endpoint.notice_of(group.members[rank], stream, call.sequence);
     if (!notice) continue;
     const Contract theirs = from_notice(*notice);
-    if (theirs == operation.contract) continue;
+    if (theirs == call.contract) continue;
     // The same call by name can still be cut differently.
     const std::string_view detail =
-        describe(theirs) == describe(operation.contract) ? " with other lanes, segments or hosts" : "";
+        describe(theirs) == describe(call.contract) ? " with other lanes, segments or hosts" : "";
     return std::make_exception_ptr(ContractMismatch(fmt::format(
         "{}: rank {} calls {} but rank {} calls {}{}; all ranks of a group must make the same calls in the "
         "same order",
-        place(operation), group.rank, describe(operation.contract), rank, describe(theirs), detail)));
+        call.place, group.rank, describe(call.contract), rank, describe(theirs), detail)));
   }
   return nullptr;
+}
+
+std::exception_ptr contract_broken(const Operation& operation, transport::Endpoint& endpoint) {
+  return contract_broken(operation, {operation.contract, operation.sequence, place(operation)}, endpoint);
 }
 
 std::exception_ptr peer_lost(const Operation& operation, transport::Endpoint& endpoint) {
@@ -191,6 +203,31 @@ void listen(Operation& operation, transport::Endpoint& endpoint) {
     if (pulse.beats != heard.pulse.beats) heard.changed = Clock::now();
     heard.pulse = pulse;
   }
+}
+
+std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpoint& endpoint) {
+  const Group& group = *operation.group;
+  if (std::exception_ptr error = failure_elsewhere(operation, endpoint)) return error;
+  if (const std::optional<Contract>& before = group.streams[operation.stream].unheard) {
+    const std::uint64_t sequence = operation.sequence - 1;
+    const std::string where = fmt::format("{} #{} on {}", operation_name(*before),
+                                          call_number(operation, sequence), group.settings.name);
+    if (std::exception_ptr error = contract_broken(operation, {*before, sequence, where}, endpoint))
+      return error;
+  }
+  for (const Script::Round& round : operation.script->rounds()) {
+    for (const Script::Peer& peer : round.peers) {
+      if (endpoint.alive(group.members[peer.rank])) continue;
+      return std::make_exception_ptr(PeerLost({.operation = operation_name(operation.contract),
+                                               .sequence = call_number(operation, operation.sequence),
+                                               .group = group.settings.name,
+                                               .peer = peer.rank,
+                                               .done_bytes = 0,
+                                               .total_bytes = 0,
+                                               .waited = {}}));
+    }
+  }
+  return nullptr;
 }
 
 std::exception_ptr diagnose(const Operation& operation, transport::Endpoint& endpoint) {

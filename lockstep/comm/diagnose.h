@@ -27,6 +27,11 @@ Report first_cause(Rank reporter, const std::string& why);
 // Notes which of the others show signs of life. To be called at every look at a stalled operation.
 void listen(Operation& operation, transport::Endpoint& endpoint);
 
+// For an operation that is about to begin, when it will hear nothing of its peers or the one before it did
+// not: such a one ends well whatever the others do. The error to end it with, if they have failed, are gone,
+// or have made another call before; otherwise null.
+std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpoint& endpoint);
+
 // For an operation that has not moved for a while: the error to end it with, or null while there is still
 // hope. Null is never returned once its deadline has passed.
 std::exception_ptr diagnose(const Operation& operation, transport::Endpoint& endpoint);

@@ -93,12 +93,8 @@ Engine::~Engine() {
     changed_.notify_all();
     background_.reset();
   }
-  while (!active_.empty()) {
-    break_group(active_.front(),
-                std::make_exception_ptr(Aborted("the communicator was destroyed here while an "
-                                                "operation was under way")));
-    std::erase_if(active_, [](const auto& operation) { return operation->ended.load(); });
-  }
+  break_all(std::make_exception_ptr(
+      Aborted("the communicator was destroyed here while an operation was under way")));
 }
 
 void Engine::exclusively(const std::function<void(transport::Endpoint&)>& task) {
@@ -206,16 +202,37 @@ void Engine::cancel(const std::shared_ptr<Operation>& operation) {
 
 template <typename Condition>
 void Engine::drive(Condition until) {
+  try {
+    turn_until(until);
+  } catch (const std::exception&) {
+    // An operation that stayed would go on with memory that its caller no longer keeps.
+    break_all(std::current_exception());
+  }
+}
+
+template <typename Condition>
+void Engine::turn_until(Condition until) {
   while (!until()) {
     if (has_tasks_.load(std::memory_order_relaxed)) run_tasks();
-    bool slept = false;
+    bool time_passed = false;
     if (advance_all()) {
       idle_.moved();
     } else {
-      slept = idle_.pause(kLookInterval);
+      time_passed = idle_.pause(kLookInterval);
     }
-    if ((slept || ++turns_ % kTurnsPerClock == 0) && Clock::now() - last_look_ >= kLookInterval)
+    if ((time_passed || ++turns_ % kTurnsPerClock == 0) && Clock::now() - last_look_ >= kLookInterval)
       look_at_stalled();
+  }
+}
+
+void Engine::break_all(const std::exception_ptr& error) {
+  const auto has_ended = [](const auto& operation) { return operation->ended.load(); };
+  std::erase_if(active_, has_ended);
+  std::erase_if(ready_, has_ended);
+  while (!active_.empty() || !ready_.empty()) {
+    break_group(active_.empty() ? ready_.front() : active_.front(), error);
+    std::erase_if(active_, has_ended);
+    std::erase_if(ready_, has_ended);
   }
 }
 
@@ -240,7 +257,10 @@ bool Engine::advance(const std::shared_ptr<Operation>& operation) {
   if (operation->mismatch) return look_at(operation);
   try {
     const bool moved = operation->execution->advance();
-    if (operation->execution->done()) end(*operation, nullptr);
+    if (operation->execution->done()) {
+      tell_call(*operation);
+      end(*operation, nullptr);
+    }
     return moved;
   } catch (const transport::EnvelopeMismatch& mismatch) {
     // Both sides say what they are doing, so that both can be named.
@@ -288,8 +308,40 @@ void Engine::begin(const std::shared_ptr<Operation>& operation) {
     return break_group(
         operation, std::make_exception_ptr(Aborted(fmt::format("{}: {}", place(*operation), error.what()))));
   }
+  if (is_refused(operation)) return;
   advance(operation);
   if (!operation->ended.load(std::memory_order_relaxed)) active_.push_back(operation);
+}
+
+// An operation that hears nothing of its peers looks at them before it begins, and so does the one after it.
+bool Engine::is_refused(const std::shared_ptr<Operation>& operation) {
+  if (operation->point_to_point || operation->group->size() == 1) return false;
+  std::optional<Contract>& unheard = operation->group->streams[operation->stream].unheard;
+  const bool hears = operation->script->hears();
+  if (hears && !unheard) return false;
+  try {
+    for (const Port& port : operation->ports) {
+      if (port.channel != nullptr) port.channel->pump();
+    }
+    if (const std::exception_ptr error = diagnose_unheard(*operation, *endpoint_)) {
+      break_group(operation, error);
+      return true;
+    }
+  } catch (const std::exception&) {
+    break_group(operation, std::current_exception());
+    return true;
+  }
+  unheard = hears ? std::nullopt : std::optional(operation->contract);
+  return false;
+}
+
+// Peers that wait for another call can see which one this was: nobody drives for it any more.
+void Engine::tell_call(const Operation& operation) {
+  if (operation.point_to_point || operation.script->hears()) return;
+  show_notice(operation);
+  for (const Port& port : operation.ports) {
+    if (port.channel != nullptr) port.channel->pump();
+  }
 }
 
 void Engine::bind(Operation& operation) {
@@ -323,7 +375,10 @@ void Engine::end(Operation& operation, std::exception_ptr error) {
   if (!error) {
     for (Bytes memory : operation.execution->binding.scratch) scratch_.give_back(memory);
   }
-  if (operation.execution) idle_executions_.push_back(std::move(operation.execution));
+  if (operation.execution) {
+    operation.execution->release();
+    idle_executions_.push_back(std::move(operation.execution));
+  }
   operation.error = std::move(error);
   // Sequentially consistent, as are the waiters' count and their look at it: one of the two sees the other.
   operation.ended.store(true);
@@ -443,16 +498,7 @@ void Engine::background_loop(const std::stop_token& stop) {
     if (nothing_to_do()) continue;
     const Turn turn(*this);
     if (!turn) continue;
-    try {
-      drive(nothing_to_do);
-    } catch (const std::exception&) {
-      // Nobody is here to be told; whoever waits for an operation is.
-      const std::exception_ptr error = std::current_exception();
-      while (!active_.empty()) {
-        break_group(active_.front(), error);
-        std::erase_if(active_, [](const auto& operation) { return operation->ended.load(); });
-      }
-    }
+    drive(nothing_to_do);
   }
 }
 

@@ -60,8 +60,14 @@ class Engine {
   };
 
   // --- Only the driving thread.
+  // Whatever goes wrong ends operations, never the driving.
   template <typename Condition>
   void drive(Condition until);
+  template <typename Condition>
+  void turn_until(Condition until);
+  void break_all(const std::exception_ptr& error);
+  bool is_refused(const std::shared_ptr<Operation>& operation);
+  void tell_call(const Operation& operation);
   void run_tasks();
   bool advance_all();
   bool advance(const std::shared_ptr<Operation>& operation);

@@ -89,10 +89,11 @@ bool Execution::round_finished() const {
   const std::vector<Script::Peer>& peers = round().peers;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const transport::Channel& channel = *binding.ports[peers[i].rank].channel;
-    if (channel.sends_done() < peers_[i].sent + peers[i].sends ||
-        channel.receives_done() < peers_[i].received + peers[i].receives) {
-      return false;
-    }
+    // Only what this round sends and receives: on a port for send and recv others may be under way.
+    const bool sent = peers[i].sends == 0 || channel.sends_done() >= peers_[i].sent + peers[i].sends;
+    const bool received =
+        peers[i].receives == 0 || channel.receives_done() >= peers_[i].received + peers[i].receives;
+    if (!sent || !received) return false;
   }
   return true;
 }
@@ -242,6 +243,11 @@ std::vector<Waiting> Execution::waiting() const {
     }
   }
   return all;
+}
+
+void Execution::release() {
+  binding.script.reset();
+  spills_.clear();
 }
 
 void Execution::abandon() {

@@ -41,7 +41,7 @@ struct Waiting {
 };
 
 // Runs the program of one rank on its channels, step by step and without blocking. May be used again for the
-// next program: what it has allocated stays. Executions that share ports run one after the other.
+// next program: what it has allocated stays. Collectives that share ports run one after the other.
 class Execution {
  public:
   // To be filled in before start(). What it refers to must outlive the run.
@@ -57,6 +57,9 @@ class Execution {
 
   // Every message of this round that is not done. For a stalled execution.
   std::vector<Waiting> waiting() const;
+
+  // Lets go of what belongs to the run that has ended.
+  void release();
 
   // After a failure: posted memory is not touched any more once this returns.
   void abandon();

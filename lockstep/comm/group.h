@@ -58,6 +58,8 @@ class Group {
     std::vector<Port> ports;
     std::uint64_t next_sequence = 0;
     std::deque<std::shared_ptr<Operation>> queue;
+    // That of the last call, if it heard nothing of the peers: they are compared when the next one begins.
+    std::optional<Contract> unheard;
   };
   std::array<Stream, kStreamsPerGroup> streams;
   std::array<std::vector<Port>, kStreamsPerGroup> point_to_point_ports;

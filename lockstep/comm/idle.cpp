@@ -22,16 +22,17 @@ void Idle::moved() {
 
 bool Idle::pause(std::chrono::milliseconds at_most) {
   const std::uint32_t spin = crowded_ ? 0 : spin_turns_;
-  const std::uint32_t yield = crowded_ ? kCrowdedYieldTurns : kYieldTurns;
   if (turns_++ < spin) {
     cpu_pause();
     return false;
   }
-  if (turns_ <= spin + yield) {
+  if (turns_ == spin + 1) yielding_since_ = Clock::now();
+  const bool enough = crowded_ && turns_ > kCrowdedYieldTurns;
+  if (enough || Clock::now() - yielding_since_ > kYieldTime) {
+    sleep(at_most);
+  } else {
     sched_yield();
-    return false;
   }
-  sleep(at_most);
   return true;
 }
 

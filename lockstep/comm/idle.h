@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "lockstep/base/deadline.h"
 #include "lockstep/transport/endpoint.h"
 
 namespace lockstep::comm {
@@ -23,7 +24,8 @@ class Idle {
   // Something moved: the next pause starts a new wait.
   void moved();
 
-  // One turn of waiting; true if it slept. Returns early when the endpoint may have news.
+  // One turn of waiting; true if a noticeable time may have passed. Returns early when the endpoint may have
+  // news.
   bool pause(std::chrono::milliseconds at_most);
 
  private:
@@ -32,11 +34,13 @@ class Idle {
   transport::Endpoint& endpoint_;  // outlives this
   bool crowded_;
   std::uint32_t turns_ = 0;  // of this wait
+  Clock::time_point yielding_since_{};
   std::uint32_t spin_turns_ = kMaxSpinTurns;
 
   static constexpr std::uint32_t kMinSpinTurns = 16;
   static constexpr std::uint32_t kMaxSpinTurns = 1024;
-  static constexpr std::uint32_t kYieldTurns = 1024;
+  // Beside other busy threads a single yield can take a time slice.
+  static constexpr std::chrono::microseconds kYieldTime{500};
   static constexpr std::uint32_t kCrowdedYieldTurns = 16;
 };
 

@@ -55,6 +55,7 @@ void append(Script::Round& round, const Move& move) {
 Script::Script(schedule::Program program) : program_(std::move(program)), rounds_(program_.rounds.size()) {
   for (std::size_t i = 0; i < rounds_.size(); ++i) {
     for (const Move& move : program_.rounds[i]) append(rounds_[i], move);
+    for (const Peer& peer : rounds_[i].peers) hears_ |= peer.receives > 0;
   }
 }
 

@@ -64,11 +64,14 @@ class Script {
   Script& operator=(const Script&) = delete;
 
   const schedule::Program& program() const { return program_; }
+  // Whether it receives anything. One that does not ends as soon as its messages are on their way.
+  bool hears() const { return hears_; }
   const std::vector<Round>& rounds() const { return rounds_; }
 
  private:
   schedule::Program program_;  // steps point into it
   std::vector<Round> rounds_;
+  bool hears_ = false;
 };
 
 }  // namespace lockstep::comm

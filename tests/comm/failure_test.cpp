@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -129,6 +130,93 @@ TEST_P(Failures, EachWaitsForTheOthersBroadcast) {
       {[](Communicator& c) { c.broadcast(floats(64), {.root = 1, .algorithm = Algorithm::one_shot}); },
        [](Communicator& c) { c.broadcast(floats(64), {.root = 0, .algorithm = Algorithm::one_shot}); }},
       {"broadcast(64 x fp32, root 1, one_shot)", "broadcast(64 x fp32, root 0, one_shot)"});
+}
+
+// Both ranks only send, which ends well whatever the other does: they are told at the next call, whatever it
+// is.
+void expect_disagreement_at_the_next_call(const std::string& transport,
+                                          const std::function<void(Communicator&)>& first,
+                                          const std::function<void(Communicator&)>& next,
+                                          const std::array<std::string, 2>& described) {
+  std::barrier both_are_done(2);
+  run_ranks(make_world(transport, 2), {.name = "dp", .timeout = 60s}, [&](Communicator& comm) {
+    first(comm);
+    both_are_done.arrive_and_wait();
+    EXPECT_THAT(failure_of([&] { next(comm); }),
+                AllOf(HasSubstr("rank 0 calls " + described[0]), HasSubstr("rank 1 calls " + described[1])))
+        << "on rank " << comm.rank();
+  });
+}
+
+TEST_P(Failures, EachBroadcastsItsOwn) {
+  const auto broadcast_mine = [](Communicator& c) {
+    c.broadcast(floats(64), {.root = c.rank(), .algorithm = Algorithm::one_shot});
+  };
+  const std::array<std::string, 2> described = {"broadcast(64 x fp32, root 0, one_shot)",
+                                                "broadcast(64 x fp32, root 1, one_shot)"};
+  expect_disagreement_at_the_next_call(GetParam(), broadcast_mine, broadcast_mine, described);
+  expect_disagreement_at_the_next_call(
+      GetParam(), broadcast_mine, [](Communicator& c) { c.barrier(); }, described);
+}
+
+TEST_P(Failures, EachReducesToTheOther) {
+  const auto reduce_away = [](Communicator& c) {
+    c.reduce(floats(64), {.root = 1 - c.rank(), .algorithm = Algorithm::one_shot});
+  };
+  expect_disagreement_at_the_next_call(
+      GetParam(), reduce_away, reduce_away,
+      {"reduce(sum of 64 x fp32, root 1, one_shot)", "reduce(sum of 64 x fp32, root 0, one_shot)"});
+}
+
+// The rank that has nothing to do is through at once; the other one must not wait for its deadline.
+TEST_P(Failures, NothingAgainstSomething) {
+  run(2, [](Communicator& comm) {
+    const auto call = [&] {
+      comm.all_reduce(floats(comm.rank() == 0 ? 0 : 4), {.algorithm = Algorithm::one_shot});
+    };
+    const std::string failure = failure_of(call);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(failure, "nothing");
+      EXPECT_NE(failure_of([&] { comm.barrier(); }), "nothing");
+      return;
+    }
+    EXPECT_THAT(failure, AllOf(HasSubstr("rank 0 calls all_reduce(sum of 0 x fp32, one_shot)"),
+                               HasSubstr("rank 1 calls all_reduce(sum of 4 x fp32, one_shot)")));
+  });
+}
+
+TEST_P(Failures, ARootThatOnlySendsLearnsOfAFailure) {
+  std::barrier cancelled(2);
+  run(2, [&](Communicator& comm) {
+    if (comm.rank() == 1) {
+      comm::Work work = comm.broadcast_async(floats(64), {.root = 0});
+      work.cancel();
+      EXPECT_NE(failure_of([&] { work.wait(); }), "nothing");
+    }
+    cancelled.arrive_and_wait();
+    if (comm.rank() == 1) return;
+    EXPECT_THAT(failure_of([&] { comm.broadcast(floats(64), {.root = 0}); }),
+                AnyOf(HasSubstr("was cancelled by its caller"), HasSubstr("is gone")));
+  });
+}
+
+// What MPI programs do: post the receive first, then send.
+TEST_P(Failures, ASendDoesNotWaitForReceivesPostedBefore) {
+  run(2, [](Communicator& comm) {
+    std::array<float, 4> mine{}, theirs{};
+    const Bytes out = std::as_writable_bytes(std::span(mine));
+    const Bytes in = std::as_writable_bytes(std::span(theirs));
+    if (comm.rank() == 0) {
+      comm::Work answer = comm.recv_async(1, in);
+      comm.send(1, out);
+      comm.send(1, out);
+      answer.wait();
+    } else {
+      comm.recv(0, in);
+      comm.recv(0, in);
+      comm.send(0, out);
+    }
+  });
 }
 
 TEST_P(Failures, ARankThatNeverComesIsNamed) {
