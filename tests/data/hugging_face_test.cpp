@@ -130,6 +130,13 @@ TEST(HuggingFace, CorruptFilesAreRefused) {
   EXPECT_THAT(after<DataError>([](json& f) { f["model"]["vocab"]["he"] = -1; }), HasSubstr("token 'he'"));
   EXPECT_THAT(after<DataError>([](json& f) { f["model"]["vocab"]["he"] = 1ULL << 40; }),
               HasSubstr("token 'he'"));
+  EXPECT_THAT(after<DataError>([](json& f) { f["model"]["vocab"]["he"] = 70000; }), HasSubstr("below 65795"));
+  EXPECT_THAT(after<DataError>([](json& f) {
+                f["model"]["vocab"]["\u6f22"] = 300;
+                f["model"]["vocab"]["\u6f22\u0120"] = 301;
+                f["model"]["merges"].push_back({"\u6f22", "\u0120"});
+              }),
+              HasSubstr("merge 3 uses a token that is not made of bytes"));
   EXPECT_THAT(after<DataError>([](json& f) { f["model"]["vocab"]["he"] = 258; }),
               HasSubstr("id 258 of another"));
   EXPECT_THAT(after<DataError>([](json& f) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -29,6 +30,7 @@ class Reader {
     read_vocabulary(member(model, "vocab", Json::value_t::object));
     read_merges(member(model, "merges", Json::value_t::array));
     read_added(file);
+    check_merges();
     read_normalizer(file);
     read_pre_tokenizer(file);
     return std::move(model_);
@@ -84,8 +86,8 @@ class Reader {
   }
 
   Token id_of(const Json& value, const std::string& token) const {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= kMaxVocabulary) {
-      corrupt(fmt::format("the id of token '{}' is not a number below {}", token, kMaxVocabulary));
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= id_limit_) {
+      corrupt(fmt::format("the id of token '{}' is not a number below {}", token, id_limit_));
     }
     return value.get<Token>();
   }
@@ -106,6 +108,8 @@ class Reader {
   }
 
   void read_vocabulary(const Json& vocabulary) {
+    // Numberings have small holes; a huge id in a small file would only take memory.
+    id_limit_ = std::min<std::uint64_t>(kMaxVocabulary, vocabulary.size() + kMaxHoles);
     for (const auto& [token, value] : vocabulary.items()) {
       const Token id = id_of(value, token);
       // What is not in the visible alphabet can only be a special token, which stands in the text as it is.
@@ -165,6 +169,16 @@ class Reader {
     }
   }
 
+  // What comes out of a merge must be what went in, or text would not survive.
+  void check_merges() const {
+    for (std::size_t i = 0; i < model_.merges.size(); ++i) {
+      const Merge& merge = model_.merges[i];
+      if (model_.tokens[merge.result] != model_.tokens[merge.left] + model_.tokens[merge.right]) {
+        corrupt(fmt::format("merge {} uses a token that is not made of bytes", i));
+      }
+    }
+  }
+
   void read_normalizer(const Json& file) {
     const Json* normalizer = optional(file, "normalizer");
     if (normalizer == nullptr) return;
@@ -205,7 +219,10 @@ class Reader {
     }
   }
 
+  static constexpr std::uint64_t kMaxHoles = 65536;
+
   const std::string& name_;
+  std::uint64_t id_limit_ = 0;
   BpeModel model_;
   std::unordered_map<std::string, Token> ids_;
   bool byte_level_ = false;
