@@ -218,6 +218,8 @@ std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpo
   for (const Script::Round& round : operation.script->rounds()) {
     for (const Script::Peer& peer : round.peers) {
       if (endpoint.alive(group.members[peer.rank])) continue;
+      // A rank that fails says why before it goes: by now it can be read.
+      if (std::exception_ptr error = failure_elsewhere(operation, endpoint)) return error;
       return std::make_exception_ptr(PeerLost({.operation = operation_name(operation.contract),
                                                .sequence = call_number(operation, operation.sequence),
                                                .group = group.settings.name,
@@ -236,7 +238,11 @@ std::exception_ptr diagnose(const Operation& operation, transport::Endpoint& end
   if (!operation.point_to_point) {
     if (std::exception_ptr error = contract_broken(operation, endpoint)) return error;
   }
-  if (std::exception_ptr error = peer_lost(operation, endpoint)) return error;
+  if (std::exception_ptr error = peer_lost(operation, endpoint)) {
+    // A rank that fails says why before it goes: by now it can be read.
+    const std::exception_ptr first = failure_elsewhere(operation, endpoint);
+    return first ? first : error;
+  }
   return operation.deadline->passed() ? timed_out(operation, endpoint) : nullptr;
 }
 
