@@ -9,7 +9,7 @@
 
 #include "lockstep/base/error.h"
 
-#include "tests/transport/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace lockstep::transport {
 namespace {
@@ -29,14 +29,14 @@ std::string usage_error(auto&& action) {
 }
 
 TEST(Secret, ComesFromAPrivateFileWithoutItsFinalNewline) {
-  const ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   EXPECT_EQ(Secret::from_file(scratch.file("a", kGood + "\n")).value_for_environment(), kGood);
   EXPECT_EQ(Secret::from_file(scratch.file("b", kGood + "\n\n")).value_for_environment(), kGood + "\n");
   EXPECT_EQ(Secret::from_file(scratch.file("c", kGood, 0400)).value_for_environment(), kGood);
 }
 
 TEST(Secret, RefusesAFileThatOthersCanAccess) {
-  const ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   for (const mode_t mode : {0640u, 0604u, 0620u, 0602u, 0644u, 0666u, 0610u}) {
     const auto path = scratch.file("secret", kGood, mode);
     EXPECT_THAT(usage_error([&] { Secret::from_file(path); }), HasSubstr("chmod 600 " + path.string()))
@@ -45,9 +45,9 @@ TEST(Secret, RefusesAFileThatOthersCanAccess) {
 }
 
 TEST(Secret, RefusesAMissingFileAndWhatIsNoFile) {
-  const ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   EXPECT_THAT(usage_error([&] { Secret::from_file(scratch.path() / "none"); }),
-              HasSubstr("none: No such file"));
+              HasSubstr("make one with `lockstep keygen"));
   EXPECT_THAT(usage_error([&] { Secret::from_file(scratch.path()); }), HasSubstr("not a regular file"));
   const auto pipe = scratch.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -55,7 +55,7 @@ TEST(Secret, RefusesAMissingFileAndWhatIsNoFile) {
 }
 
 TEST(Secret, LimitsItsLength) {
-  const ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   EXPECT_THAT(usage_error([&] { Secret::from_file(scratch.file("a", "")); }), HasSubstr("has 0 bytes"));
   EXPECT_THAT(usage_error([&] { Secret::from_file(scratch.file("b", std::string(15, 'x'))); }),
               HasSubstr("has 15 bytes"));
@@ -66,23 +66,23 @@ TEST(Secret, LimitsItsLength) {
 
 TEST(Secret, ErrorsNeverRepeatTheValue) {
   EXPECT_THAT(usage_error([] { Secret::from_value("tooshort"); }), Not(HasSubstr("tooshort")));
-  const ScopedVariable file("LOCKSTEP_SECRET_FILE", nullptr);
-  const ScopedVariable value("LOCKSTEP_SECRET", "tooshort");
+  const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", nullptr);
+  const test::ScopedVariable value("LOCKSTEP_SECRET", "tooshort");
   EXPECT_THAT(usage_error([] { Secret::from_environment(); }), Not(HasSubstr("tooshort")));
 }
 
 TEST(Secret, EnvironmentGivesTheValueOrAFileOrNothing) {
-  const ScratchDirectory scratch;
-  const ScopedVariable no_value("LOCKSTEP_SECRET", nullptr);
-  const ScopedVariable no_file("LOCKSTEP_SECRET_FILE", nullptr);
+  const test::ScratchDirectory scratch;
+  const test::ScopedVariable no_value("LOCKSTEP_SECRET", nullptr);
+  const test::ScopedVariable no_file("LOCKSTEP_SECRET_FILE", nullptr);
   EXPECT_TRUE(Secret::from_environment().empty());
   {
-    const ScopedVariable value("LOCKSTEP_SECRET", kGood.c_str());
+    const test::ScopedVariable value("LOCKSTEP_SECRET", kGood.c_str());
     EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);
-    const ScopedVariable file("LOCKSTEP_SECRET_FILE", "somewhere");
+    const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", "somewhere");
     EXPECT_THAT(usage_error([] { Secret::from_environment(); }), HasSubstr("both set"));
   }
-  const ScopedVariable file("LOCKSTEP_SECRET_FILE", scratch.file("s", kGood).c_str());
+  const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", scratch.file("s", kGood).c_str());
   EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);
 }
 
