@@ -12,6 +12,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/transport/connect/listener.h"
 
+#include "tests/support/error_of.h"
 #include "tests/support/scratch.h"
 #include "tests/transport/certificates.h"
 
@@ -19,22 +20,13 @@ namespace lockstep::transport {
 namespace {
 
 using namespace std::chrono_literals;
+using test::error_of;
 using testing::HasSubstr;
 
 Credentials credentials(Rank rank, std::shared_ptr<TlsContext> tls) {
   return {.me = {.role = "tcp", .rank = rank, .run = "tls-test", .generation = 1},
           .secret = Secret::from_value("0123456789abcdef"),
           .tls = std::move(tls)};
-}
-
-template <typename Expected>
-std::string error_of(auto&& action) {
-  try {
-    action();
-  } catch (const Expected& error) {
-    return error.what();
-  }
-  return "no such error";
 }
 
 class Tls : public testing::Test {
