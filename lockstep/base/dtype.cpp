@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/dtype.h"
 
-#include <fmt/format.h>
+#include <string>
+#include <vector>
 
-#include "lockstep/base/error.h"
+#include "lockstep/base/suggest.h"
 
 namespace lockstep {
 
@@ -31,8 +32,9 @@ DType parse_dtype(std::string_view name) {
   for (DType dtype : kAllDTypes) {
     if (name == name_of(dtype)) return dtype;
   }
-  throw UsageError(
-      fmt::format("unknown dtype '{}': use fp32, bf16, fp16, fp64, int32, int64 or uint8", name));
+  std::vector<std::string> known;
+  for (DType dtype : kAllDTypes) known.emplace_back(name_of(dtype));
+  refuse_name("dtype", name, known);
 }
 
 }  // namespace lockstep

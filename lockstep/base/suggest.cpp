@@ -4,7 +4,17 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lockstep/base/error.h"
+
 namespace lockstep {
+namespace {
+
+constexpr std::size_t kLongestName = 64;  // nobody means a name with a longer one
+
+}  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // rows[i][j]: distance between the first i letters of a and the first j of b.
@@ -24,10 +34,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string closest(std::string_view typed, std::span<const std::string> candidates) {
   constexpr std::size_t kShortest = 3;  // "-x" is one letter away from every other short flag
-  constexpr std::size_t kLongest = 64;  // nobody means a name with a longer one
   std::string best;
   std::size_t least = std::max<std::size_t>(1, typed.size() / 3) + 1;
-  if (typed.size() < kShortest || typed.size() > kLongest) return best;
+  if (typed.size() < kShortest || typed.size() > kLongestName) return best;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(typed, candidate);
     if (distance < least) {
@@ -36,6 +45,21 @@ std::string closest(std::string_view typed, std::span<const std::string> candida
     }
   }
   return best;
+}
+
+std::string expected_name(std::string_view typed, std::span<const std::string> known) {
+  const std::string meant = closest(typed, known);
+  return meant.empty() ? fmt::format("expected one of {}", fmt::join(known, ", "))
+                       : fmt::format("did you mean '{}'?", meant);
+}
+
+void refuse_name(std::string_view kind, std::string_view typed, std::span<const std::string> known) {
+  std::string shown(typed.substr(0, kLongestName));
+  for (char& letter : shown) {
+    if (letter < 0x20 || letter > 0x7e) letter = '?';
+  }
+  throw UsageError(fmt::format("unknown {} '{}{}': {}", kind, shown, typed.size() > kLongestName ? "..." : "",
+                               expected_name(typed, known)));
 }
 
 }  // namespace lockstep

@@ -13,4 +13,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // The candidate that was probably meant; empty when none is close.
 std::string closest(std::string_view typed, std::span<const std::string> candidates);
 
+// The end of a message about a name that is not among the known ones: "did you mean 'ring'?", or "expected
+// one of ring, tree" when none is close.
+std::string expected_name(std::string_view typed, std::span<const std::string> known);
+
+// UsageError "unknown algorithm 'rnig': " with expected_name(). Unprintable letters are shown as '?', and a
+// long name is cut.
+[[noreturn]] void refuse_name(std::string_view kind, std::string_view typed,
+                              std::span<const std::string> known);
+
 }  // namespace lockstep

@@ -11,7 +11,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/suggest.h"
@@ -147,10 +146,7 @@ void refuse_unknown(std::string_view what, std::string_view typed, Arguments kno
 
 void expect_one_of(std::string_view flag, std::string_view typed, Arguments known) {
   if (std::find(known.begin(), known.end(), typed) != known.end()) return;
-  const std::string meant = closest(typed, known);
-  const std::string hint = meant.empty() ? fmt::format("expected one of {}", fmt::join(known, ", "))
-                                         : fmt::format("did you mean '{}'?", meant);
-  throw UsageError(fmt::format("{} is {}: {}", flag, quote(typed), hint));
+  throw UsageError(fmt::format("{} is {}: {}", flag, quote(typed), expected_name(typed, known)));
 }
 
 CLI::Validator whole_number(std::int64_t least, std::int64_t most) {

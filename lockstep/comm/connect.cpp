@@ -11,6 +11,7 @@
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/suggest.h"
 #include "lockstep/rendezvous/environment.h"
 #include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/rendezvous.h"
@@ -101,14 +102,6 @@ std::vector<int> all_apart(int world) {
   return hosts;
 }
 
-// Measured once for a kind of machine, the model is a matter of where a program runs, not of the program.
-GroupSettings with_links_from_environment(GroupSettings group) {
-  const rendezvous::Environment environment = rendezvous::process_environment();
-  const auto file = environment.find("LOCKSTEP_LINK_MODEL");
-  if (file != environment.end() && !file->second.empty()) group.links = load_link_model(file->second);
-  return group;
-}
-
 Communicator over_mpi(GroupSettings group) {
   std::unique_ptr<Endpoint> endpoint = transport::make_mpi_endpoint();
   group.hosts = all_apart(endpoint->world());
@@ -132,14 +125,24 @@ std::string_view name_of(Carrier carrier) {
 }
 
 Carrier parse_carrier(std::string_view name) {
+  std::vector<std::string> known;
   for (Carrier carrier : {Carrier::automatic, Carrier::shm, Carrier::tcp, Carrier::mpi}) {
     if (name == name_of(carrier)) return carrier;
+    known.emplace_back(name_of(carrier));
   }
-  throw UsageError(fmt::format("unknown transport '{}': use auto, shm, tcp or mpi", name));
+  refuse_name("transport", name, known);
+}
+
+// Measured once for a kind of machine, the model is a matter of where a program runs, not of the program.
+LinkModel links_from_environment(const LinkModel& otherwise) {
+  const rendezvous::Environment environment = rendezvous::process_environment();
+  const auto file = environment.find("LOCKSTEP_LINK_MODEL");
+  return file != environment.end() && !file->second.empty() ? load_link_model(file->second) : otherwise;
 }
 
 Communicator connect(const Placement& placement, const ConnectOptions& options) {
-  GroupSettings group = with_links_from_environment(options.group);
+  GroupSettings group = options.group;
+  group.links = links_from_environment(group.links);
   if (options.carrier == Carrier::mpi) return over_mpi(std::move(group));
   if (placement.world.value == 1)
     return Communicator(std::move(transport::make_loopback(1).front()), std::move(group));

@@ -33,4 +33,8 @@ Communicator connect(const rendezvous::Placement& placement, const ConnectOption
 // The same with everything from the environment, as torchrun, Slurm, Open MPI or `lockstep launch` set it.
 Communicator connect_from_environment(const ConnectOptions& options = {});
 
+// The model in the file that LOCKSTEP_LINK_MODEL names; `otherwise` when it names none. Errors as
+// load_link_model().
+LinkModel links_from_environment(const LinkModel& otherwise = {});
+
 }  // namespace lockstep::comm

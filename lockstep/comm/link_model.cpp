@@ -15,7 +15,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{64} * 1024;
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr double kMost = 1e9;
 constexpr double kLeastRate = 1e-6;
 

@@ -68,8 +68,8 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
   }
   if (request.exact && reduces(spec.op) && !schedule::is_exact(spec.algorithm)) {
     throw UsageError(fmt::format(
-        "{} cannot give exact results: its order of addition depends on the layout; allow inexact results "
-        "(exact = false) or use direct, halving_doubling or one_shot",
+        "{} cannot give exact results: its order of addition depends on the layout; set exact to false or "
+        "use direct, halving_doubling or one_shot",
         name_of(spec.algorithm)));
   }
   auto plan = std::make_shared<Plan>();

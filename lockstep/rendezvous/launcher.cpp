@@ -206,7 +206,7 @@ Secret find_or_make_secret(bool one_host) {
   return secret.empty() && one_host ? Secret::generate() : secret;
 }
 
-// The listener would refuse too, but cannot know of keygen.
+// The ranks would be refused too, but on every node before one is started it is said once.
 void expect_secret(const WorkerGroup& group) {
   if (!group.secret.empty() || is_loopback(group.master) || transport::tls_from_environment()) return;
   throw UsageError(

@@ -12,6 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/error.h"
+#include "lockstep/comm/link_model.h"
+
+#include "tests/support/scratch.h"
 
 namespace lockstep::cli {
 namespace {
@@ -119,16 +122,56 @@ TEST(BenchCollectives, TunePrintsTheModelAndItsChoices) {
   }
 }
 
+// `lockstep bench collectives --tune > links.toml` makes a file for LOCKSTEP_LINK_MODEL.
+TEST(BenchCollectives, TunePrintsAFileWithTheModel) {
+  const test::ScratchDirectory folder;
+  const comm::LinkModel model =
+      comm::load_link_model(folder.file("links.toml", output_of({"--tune", "--bytes", "4K"})));
+  EXPECT_NE(model.memory, comm::LinkModel().memory);
+  EXPECT_NE(model.add_gigabytes_per_second, comm::LinkModel().add_gigabytes_per_second);
+}
+
+// Where only bytes count and where only depth counts, different algorithms are the fastest.
+TEST(BenchCollectives, FollowsTheModelOfTheEnvironment) {
+  const std::vector<std::string> arguments = {"--ranks", "4", "--bytes", "64K", "--exact", "false"};
+  const test::ScratchDirectory folder;
+  std::set<std::string> chosen;
+  for (const comm::Link& memory :
+       {comm::Link{.latency_us = 0, .message_us = 0, .gigabytes_per_second = 1e-3},
+        comm::Link{.latency_us = 1e4, .message_us = 0, .gigabytes_per_second = 1e6}}) {
+    const auto file = folder.file("links.toml", comm::to_toml({.memory = memory}));
+    const test::ScopedVariable variable("LOCKSTEP_LINK_MODEL", file.c_str());
+    chosen.insert(lines_of(arguments).at(0)["algorithm"]);
+  }
+  EXPECT_EQ(chosen.size(), 2U);
+}
+
+TEST(BenchCollectives, MeasuresTheHierarchyThatIsNamed) {
+  std::set<std::string> seen;
+  for (const Json& line : lines_of({"--ranks", "4", "--bytes", "4K", "--algorithm",
+                                    "hierarchical(ring,tree),hierarchical,hierarchical(tree,direct)"})) {
+    EXPECT_EQ(line["correct"], true) << line;
+    seen.insert(line["algorithm"]);
+  }
+  EXPECT_EQ(seen,
+            (std::set<std::string>{"hierarchical", "hierarchical(ring,tree)", "hierarchical(tree,direct)"}));
+}
+
 TEST(BenchCollectives, HelpNamesTheOptions) {
   std::ostringstream out;
   EXPECT_EQ(run_bench({"collectives", "--help"}, out), 0);
   EXPECT_NE(out.str().find("--against"), std::string::npos);
+  EXPECT_NE(out.str().find("'hierarchical(ring,tree)'"), std::string::npos);
 }
 
 TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
   const std::vector<std::pair<Arguments, std::string>> cases = {
       {{"--algorithm", "magic"}, "magic"},
       {{"--algorithm", "direct,"}, "--algorithm"},
+      {{"--algorithm", "hierarchical(ring"},
+       "--algorithm is 'hierarchical(ring': only hierarchical has parts"},
+      {{"--algorithm", "hierarchical(ring,trea)"}, "unknown algorithm 'trea': did you mean 'tree'?"},
+      {{"--algorithm", "hierarchical(ring,tree)", "--op", "all_gather"}, "cannot do all_gather"},
       {{"--op", "all_reduc"}, "--op is 'all_reduc': did you mean 'all_reduce'?"},
       {{"--op", "all_reduce,all"}, "write all alone"},
       {{"--op", "fly"}, "--op is 'fly': expected one of all_reduce, "},

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/link_model.h"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/comm/connect.h"
+
+#include "tests/support/scratch.h"
 
 namespace lockstep::comm {
 namespace {
@@ -75,22 +73,20 @@ TEST(LinkModel, MustBeComplete) {
 }
 
 TEST(LinkModel, ComesFromAFile) {
-  const auto path = std::filesystem::temp_directory_path() / fmt::format("lockstep-links-{}", getpid());
-  std::ofstream(path) << to_toml(LinkModel{});
-  EXPECT_EQ(load_link_model(path), LinkModel{});
-  std::ofstream(path) << std::string(100'000, '#');
-  EXPECT_THROW(load_link_model(path), UsageError);
-  std::filesystem::remove(path);
-  EXPECT_THROW(load_link_model(path), UsageError);
+  const test::ScratchDirectory folder;
+  EXPECT_EQ(load_link_model(folder.file("links.toml", to_toml(LinkModel{}))), LinkModel{});
+  EXPECT_THROW(load_link_model(folder.file("long", std::string(2'000'000, '#'))), UsageError);
+  EXPECT_THROW(load_link_model(folder.path() / "absent"), UsageError);
   EXPECT_THROW(load_link_model("/"), UsageError);
 }
 
 TEST(LinkModel, TheEnvironmentNamesTheFile) {
-  setenv("LOCKSTEP_LINK_MODEL", "/nowhere/links.toml", 1);
-  EXPECT_THROW(connect(rendezvous::Placement{}), UsageError);
-  setenv("LOCKSTEP_LINK_MODEL", "", 1);
+  {
+    const test::ScopedVariable variable("LOCKSTEP_LINK_MODEL", "/nowhere/links.toml");
+    EXPECT_THROW(connect(rendezvous::Placement{}), UsageError);
+  }
+  const test::ScopedVariable variable("LOCKSTEP_LINK_MODEL", "");
   EXPECT_EQ(connect(rendezvous::Placement{}).size(), 1);
-  unsetenv("LOCKSTEP_LINK_MODEL");
 }
 
 }  // namespace

@@ -61,12 +61,12 @@ std::string pem_of(EVP_PKEY* key) {
 Authority::Authority(const std::string& name)
     : key_(new_key()), certificate_(new_certificate(name, key_.get(), nullptr, key_.get(), true)) {}
 
-std::filesystem::path Authority::write_certificate(const ScratchDirectory& where,
+std::filesystem::path Authority::write_certificate(const test::ScratchDirectory& where,
                                                    const std::string& name) const {
   return where.file(name, pem_of(certificate_.get()), 0644);
 }
 
-TlsFiles Authority::issue(const ScratchDirectory& where, const std::string& name) const {
+TlsFiles Authority::issue(const test::ScratchDirectory& where, const std::string& name) const {
   const auto key = new_key();
   const auto certificate = new_certificate(name, key.get(), certificate_.get(), key_.get(), false);
   return {.certificate = where.file(name + ".crt", pem_of(certificate.get()), 0644),

@@ -15,6 +15,7 @@
 
 #include "lockstep/base/error.h"
 
+#include "tests/support/error_of.h"
 #include "tests/transport/open_files.h"
 
 namespace {
@@ -34,6 +35,7 @@ namespace lockstep::transport {
 namespace {
 
 using namespace std::chrono_literals;
+using test::error_of;
 using testing::HasSubstr;
 
 Credentials credentials(Rank rank, const std::string& secret = "0123456789abcdef") {
@@ -48,16 +50,6 @@ Address any_port() {
 
 Deadline soon() {
   return Deadline::after(20s);
-}
-
-template <typename Expected>
-std::string error_of(auto&& action) {
-  try {
-    action();
-  } catch (const Expected& error) {
-    return error.what();
-  }
-  return "no such error";
 }
 
 void exchange_words(Connection& a, Connection& b) {

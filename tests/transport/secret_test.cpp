@@ -9,7 +9,8 @@
 
 #include "lockstep/base/error.h"
 
-#include "tests/transport/scratch.h"
+#include "tests/support/error_of.h"
+#include "tests/support/scratch.h"
 
 namespace lockstep::transport {
 namespace {
@@ -19,45 +20,39 @@ using testing::Not;
 
 const std::string kGood = "0123456789abcdef";
 
-std::string usage_error(auto&& action) {
-  try {
-    action();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Secret, ComesFromAPrivateFileWithoutItsFinalNewline) {
-  const ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   EXPECT_EQ(Secret::from_file(scratch.file("a", kGood + "\n")).value_for_environment(), kGood);
   EXPECT_EQ(Secret::from_file(scratch.file("b", kGood + "\n\n")).value_for_environment(), kGood + "\n");
   EXPECT_EQ(Secret::from_file(scratch.file("c", kGood, 0400)).value_for_environment(), kGood);
 }
 
 TEST(Secret, RefusesAFileThatOthersCanAccess) {
-  const ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   for (const mode_t mode : {0640u, 0604u, 0620u, 0602u, 0644u, 0666u, 0610u}) {
     const auto path = scratch.file("secret", kGood, mode);
-    EXPECT_THAT(usage_error([&] { Secret::from_file(path); }), HasSubstr("chmod 600 " + path.string()))
+    EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(path); }),
+                HasSubstr("chmod 600 " + path.string()))
         << std::oct << mode;
   }
 }
 
 TEST(Secret, RefusesAMissingFileAndWhatIsNoFile) {
-  const ScratchDirectory scratch;
-  EXPECT_THAT(usage_error([&] { Secret::from_file(scratch.path() / "none"); }),
-              HasSubstr("none: No such file"));
-  EXPECT_THAT(usage_error([&] { Secret::from_file(scratch.path()); }), HasSubstr("not a regular file"));
+  const test::ScratchDirectory scratch;
+  EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.path() / "none"); }),
+              HasSubstr("make one with `lockstep keygen"));
+  EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.path()); }),
+              HasSubstr("not a regular file"));
   const auto pipe = scratch.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(usage_error([&] { Secret::from_file(pipe); }), HasSubstr("not a regular file"));
+  EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(pipe); }), HasSubstr("not a regular file"));
 }
 
 TEST(Secret, LimitsItsLength) {
-  const ScratchDirectory scratch;
-  EXPECT_THAT(usage_error([&] { Secret::from_file(scratch.file("a", "")); }), HasSubstr("has 0 bytes"));
-  EXPECT_THAT(usage_error([&] { Secret::from_file(scratch.file("b", std::string(15, 'x'))); }),
+  const test::ScratchDirectory scratch;
+  EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.file("a", "")); }),
+              HasSubstr("has 0 bytes"));
+  EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.file("b", std::string(15, 'x'))); }),
               HasSubstr("has 15 bytes"));
   EXPECT_NO_THROW(Secret::from_file(scratch.file("c", std::string(4096, 'x') + "\n")));
   EXPECT_THROW(Secret::from_file(scratch.file("d", std::string(4097, 'x'))), UsageError);
@@ -65,24 +60,24 @@ TEST(Secret, LimitsItsLength) {
 }
 
 TEST(Secret, ErrorsNeverRepeatTheValue) {
-  EXPECT_THAT(usage_error([] { Secret::from_value("tooshort"); }), Not(HasSubstr("tooshort")));
-  const ScopedVariable file("LOCKSTEP_SECRET_FILE", nullptr);
-  const ScopedVariable value("LOCKSTEP_SECRET", "tooshort");
-  EXPECT_THAT(usage_error([] { Secret::from_environment(); }), Not(HasSubstr("tooshort")));
+  EXPECT_THAT(test::error_of<UsageError>([] { Secret::from_value("tooshort"); }), Not(HasSubstr("tooshort")));
+  const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", nullptr);
+  const test::ScopedVariable value("LOCKSTEP_SECRET", "tooshort");
+  EXPECT_THAT(test::error_of<UsageError>([] { Secret::from_environment(); }), Not(HasSubstr("tooshort")));
 }
 
 TEST(Secret, EnvironmentGivesTheValueOrAFileOrNothing) {
-  const ScratchDirectory scratch;
-  const ScopedVariable no_value("LOCKSTEP_SECRET", nullptr);
-  const ScopedVariable no_file("LOCKSTEP_SECRET_FILE", nullptr);
+  const test::ScratchDirectory scratch;
+  const test::ScopedVariable no_value("LOCKSTEP_SECRET", nullptr);
+  const test::ScopedVariable no_file("LOCKSTEP_SECRET_FILE", nullptr);
   EXPECT_TRUE(Secret::from_environment().empty());
   {
-    const ScopedVariable value("LOCKSTEP_SECRET", kGood.c_str());
+    const test::ScopedVariable value("LOCKSTEP_SECRET", kGood.c_str());
     EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);
-    const ScopedVariable file("LOCKSTEP_SECRET_FILE", "somewhere");
-    EXPECT_THAT(usage_error([] { Secret::from_environment(); }), HasSubstr("both set"));
+    const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", "somewhere");
+    EXPECT_THAT(test::error_of<UsageError>([] { Secret::from_environment(); }), HasSubstr("both set"));
   }
-  const ScopedVariable file("LOCKSTEP_SECRET_FILE", scratch.file("s", kGood).c_str());
+  const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", scratch.file("s", kGood).c_str());
   EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);
 }
 

@@ -15,6 +15,7 @@
 #include "lockstep/transport/tcp/endpoint.h"
 #include "lockstep/transport/tcp/frame.h"
 
+#include "tests/support/error_of.h"
 #include "tests/transport/tcp_world.h"
 
 namespace lockstep::transport {
@@ -23,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using tcp::FrameHeader;
 using tcp::FrameType;
+using test::error_of;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -31,16 +33,6 @@ constexpr Envelope kEnvelope{1, 1};
 
 Deadline soon() {
   return Deadline::after(20s);
-}
-
-template <typename Expected>
-std::string error_of(auto&& action) {
-  try {
-    action();
-  } catch (const Expected& error) {
-    return error.what();
-  }
-  return "no such error";
 }
 
 // Rank 0 of a world of two that waits for rank 1, which a test plays by hand.

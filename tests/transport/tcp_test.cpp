@@ -9,9 +9,9 @@
 
 #include "lockstep/transport/tcp/endpoint.h"
 
+#include "tests/support/scratch.h"
 #include "tests/transport/certificates.h"
 #include "tests/transport/conformance.h"
-#include "tests/transport/scratch.h"
 #include "tests/transport/tcp_world.h"
 
 namespace lockstep::transport {
@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(
                     TransportUnderTest{"ThreeStreams", [](int world) { return make_tcp_world(world, 3); }},
                     TransportUnderTest{"Tls",
                                        [](int world) {
-                                         const ScratchDirectory scratch;
+                                         const test::ScratchDirectory scratch;
                                          const Authority authority("test");
                                          return make_tcp_world(world, 2,
                                                                load_tls(authority.issue(scratch, "rank")));

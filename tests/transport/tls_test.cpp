@@ -12,13 +12,15 @@
 #include "lockstep/base/error.h"
 #include "lockstep/transport/connect/listener.h"
 
+#include "tests/support/error_of.h"
+#include "tests/support/scratch.h"
 #include "tests/transport/certificates.h"
-#include "tests/transport/scratch.h"
 
 namespace lockstep::transport {
 namespace {
 
 using namespace std::chrono_literals;
+using test::error_of;
 using testing::HasSubstr;
 
 Credentials credentials(Rank rank, std::shared_ptr<TlsContext> tls) {
@@ -27,19 +29,9 @@ Credentials credentials(Rank rank, std::shared_ptr<TlsContext> tls) {
           .tls = std::move(tls)};
 }
 
-template <typename Expected>
-std::string error_of(auto&& action) {
-  try {
-    action();
-  } catch (const Expected& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-
 class Tls : public testing::Test {
  protected:
-  ScratchDirectory scratch_;
+  test::ScratchDirectory scratch_;
   Authority ours_{"our authority"};
   Authority foreign_{"foreign authority"};
   std::shared_ptr<TlsContext> tls_ = load_tls(ours_.issue(scratch_, "rank"));
@@ -149,14 +141,14 @@ TEST_F(Tls, NamesTheFileThatIsWrong) {
 
 TEST_F(Tls, EnvironmentNeedsAllThreeOrNone) {
   const TlsFiles files = ours_.issue(scratch_, "env");
-  const ScopedVariable no_certificate("LOCKSTEP_TLS_CERT", nullptr);
-  const ScopedVariable no_key("LOCKSTEP_TLS_KEY", nullptr);
-  const ScopedVariable no_authority("LOCKSTEP_TLS_CA", nullptr);
+  const test::ScopedVariable no_certificate("LOCKSTEP_TLS_CERT", nullptr);
+  const test::ScopedVariable no_key("LOCKSTEP_TLS_KEY", nullptr);
+  const test::ScopedVariable no_authority("LOCKSTEP_TLS_CA", nullptr);
   EXPECT_EQ(tls_from_environment(), nullptr);
-  const ScopedVariable certificate("LOCKSTEP_TLS_CERT", files.certificate.c_str());
-  const ScopedVariable key("LOCKSTEP_TLS_KEY", files.key.c_str());
+  const test::ScopedVariable certificate("LOCKSTEP_TLS_CERT", files.certificate.c_str());
+  const test::ScopedVariable key("LOCKSTEP_TLS_KEY", files.key.c_str());
   EXPECT_THAT(error_of<UsageError>([] { tls_from_environment(); }), HasSubstr("only 2 of the three"));
-  const ScopedVariable authority("LOCKSTEP_TLS_CA", files.authority.c_str());
+  const test::ScopedVariable authority("LOCKSTEP_TLS_CA", files.authority.c_str());
   EXPECT_NE(tls_from_environment(), nullptr);
 }
 

@@ -18,6 +18,7 @@
 #include "lockstep/cli/bench/tune.h"
 #include "lockstep/cli/host_memory.h"
 #include "lockstep/cli/output.h"
+#include "lockstep/comm/connect.h"
 #include "lockstep/comm/select.h"
 
 namespace lockstep::cli {
@@ -29,6 +30,7 @@ struct Crews {
   std::unique_ptr<Crew> ours;
   std::unique_ptr<Crew> mpi;  // null unless it is an opponent
   std::string transport;
+  comm::LinkModel links;  // as the ranks take it
 };
 
 Crews start_crews(const BenchOptions& options, rendezvous::SignalInbox& signals) {
@@ -36,6 +38,7 @@ Crews start_crews(const BenchOptions& options, rendezvous::SignalInbox& signals)
     return std::find(options.against.begin(), options.against.end(), name) != options.against.end();
   };
   Crews crews;
+  crews.links = comm::links_from_environment();
   if (meets("mpi")) crews.mpi = start_mpi_opponent(options.ranks, signals);
   crews.transport = resolved_transport(options.transport);
   crews.ours = start_crew(options.ranks, crews.transport, signals);
@@ -43,12 +46,12 @@ Crews start_crews(const BenchOptions& options, rendezvous::SignalInbox& signals)
 }
 
 // The name of the algorithm that the communicator will take.
-std::string reported_algorithm(const Case& what, int ranks, const std::string& transport) {
+std::string reported_algorithm(const Case& what, int ranks, const Crews& crews) {
   if (what.algorithm != "auto") return what.algorithm;
   const bool exact = what.exactness != Exactness::inexact;
-  const auto choices =
-      comm::candidates(spec_of(what, ranks), what.dtype, topology_of(ranks, transport), {}, exact);
-  return std::string(name_of(choices.front().spec.algorithm));
+  const auto choices = comm::candidates(spec_of(what, ranks), what.dtype, topology_of(ranks, crews.transport),
+                                        crews.links, exact);
+  return algorithm_of(choices.front());
 }
 
 Contestant contestant_for(const Case& what, const BenchOptions& options, const Crews& crews) {
@@ -62,7 +65,7 @@ Contestant contestant_for(const Case& what, const BenchOptions& options, const C
     return {.crew = crews.ours.get(), .what = what, .algorithm = "copy", .transport = "memory"};
   return {.crew = crews.ours.get(),
           .what = what,
-          .algorithm = reported_algorithm(what, options.ranks, crews.transport),
+          .algorithm = reported_algorithm(what, options.ranks, crews),
           .transport = crews.transport};
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/comm/algorithm_name.h"
 #include "lockstep/rendezvous/open_files.h"
 
 namespace lockstep::cli {
@@ -38,6 +39,11 @@ schedule::CollectiveSpec spec_of(const Case& what, int ranks) {
   spec.count = what.bytes / size_of(what.dtype);
   if (what.op == schedule::Op::all_to_all) spec.count /= static_cast<std::size_t>(ranks);
   return spec;
+}
+
+std::string algorithm_of(const comm::Candidate& candidate) {
+  return to_string(comm::AlgorithmName{
+      .algorithm = candidate.spec.algorithm, .inner = candidate.spec.inner, .outer = candidate.spec.outer});
 }
 
 }  // namespace lockstep::cli

@@ -20,4 +20,7 @@ comm::Topology topology_of(int ranks, const std::string& transport);
 // The collective of a case, for the selector.
 schedule::CollectiveSpec spec_of(const Case& what, int ranks);
 
+// The algorithm of a candidate as --algorithm takes it.
+std::string algorithm_of(const comm::Candidate& candidate);
+
 }  // namespace lockstep::cli

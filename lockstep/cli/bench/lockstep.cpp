@@ -8,6 +8,7 @@
 #include "lockstep/cli/bench/memory.h"
 #include "lockstep/cli/bench/system.h"
 #include "lockstep/cli/bench/values.h"
+#include "lockstep/comm/algorithm_name.h"
 
 namespace lockstep::cli {
 namespace {
@@ -52,7 +53,10 @@ class CollectiveTrial : public Trial {
     if (what.algorithm == "lanes") {
       pieces_ = one_lane_each(communicator_.size());
     } else if (what.algorithm != "auto") {
-      options_.algorithm = schedule::parse_algorithm(what.algorithm);
+      const comm::AlgorithmName name = comm::parse_algorithm_name(what.algorithm);
+      options_.algorithm = name.algorithm;
+      options_.inner = name.inner;
+      options_.outer = name.outer;
     }
   }
 

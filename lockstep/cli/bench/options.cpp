@@ -11,6 +11,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench/sizes.h"
+#include "lockstep/comm/algorithm_name.h"
+#include "lockstep/rendezvous/text.h"
 
 namespace lockstep::cli {
 namespace {
@@ -84,11 +86,21 @@ std::vector<Op> parse_ops(const std::string& text) {
   return ops;
 }
 
+void check_algorithm_name(const std::string& name) {
+  if (name.find('(') == std::string::npos)
+    return expect_one_of("--algorithm", name, names_of(kAllAlgorithms, {"lanes", "auto", "all"}));
+  try {
+    comm::parse_algorithm_name(name);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("--algorithm is {}: {}", rendezvous::quote(name), error.what()));
+  }
+}
+
 std::vector<std::string> parse_algorithms(const std::string& text) {
   if (text == "all") return {};
   std::vector<std::string> names = split_list(text, "--algorithm");
   for (const std::string& name : names) {
-    expect_one_of("--algorithm", name, names_of(kAllAlgorithms, {"lanes", "auto", "all"}));
+    check_algorithm_name(name);
     if (name == "all") throw UsageError("--algorithm names all and others: write all alone");
   }
   return names;
@@ -103,7 +115,9 @@ Exactness parse_exactness(const std::string& text) {
 bool can_do(const std::string& algorithm, Op op) {
   if (algorithm == "auto") return true;
   if (algorithm == "lanes") return op == Op::all_reduce || op == Op::reduce_scatter;
-  return schedule::supports(schedule::parse_algorithm(algorithm), op);
+  const comm::AlgorithmName name = comm::parse_algorithm_name(algorithm);
+  const bool outer_can = name.algorithm != Algorithm::hierarchical || schedule::supports(name.outer, op);
+  return outer_can && schedule::supports(name.algorithm, op);
 }
 
 void check_sizes(const BenchOptions& options) {
@@ -129,7 +143,8 @@ void check_algorithm(const std::string& algorithm, const BenchOptions& options) 
                     options.ranks));
   }
   const bool has_name = algorithm != "lanes" && algorithm != "auto";
-  if (has_name && options.exactness == Exactness::exact && !is_exact(schedule::parse_algorithm(algorithm))) {
+  if (has_name && options.exactness == Exactness::exact &&
+      !is_exact(comm::parse_algorithm_name(algorithm).algorithm)) {
     throw UsageError(fmt::format(
         "--algorithm {} does not add in the order that --exact true asks for: leave --exact out or choose "
         "direct, halving_doubling or one_shot",
@@ -186,9 +201,9 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
       ->capture_default_str();
   app.add_option(
          "--algorithm", texts.algorithm,
-         fmt::format(
-             "Algorithms, separated by commas: {}, lanes, auto (what the library would choose), or all",
-             list(names_of(kAllAlgorithms))))
+         fmt::format("Algorithms, separated by commas: {} (or with its parts inside and between hosts: "
+                     "'hierarchical(ring,tree)'), lanes, auto (what the library would choose), or all",
+                     list(names_of(kAllAlgorithms))))
       ->capture_default_str();
   app.add_option("--transport", texts.transport,
                  "shm, tcp, mpi (started by mpirun), loopback (ranks as threads), or auto: shm")
@@ -208,7 +223,10 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
       ->capture_default_str();
   app.add_option("--against", texts.against,
                  fmt::format("Opponents, separated by commas: {}", list(kOpponents)));
-  app.add_flag("--tune", options.tune, "Measure links and adding; print the choices of the selector and why");
+  app.add_flag("--tune", options.tune,
+               "Measure links and adding; print them as a file for LOCKSTEP_LINK_MODEL, with what the "
+               "selector chooses "
+               "then and why as comments");
   app.add_flag("--json", options.json, "One JSON object per line");
 }
 

@@ -15,7 +15,7 @@ namespace lockstep::cli {
 struct BenchOptions {
   int ranks = 2;
   std::vector<schedule::Op> ops;
-  std::vector<std::string> algorithms;  // "auto", "lanes" or names; empty: all that can do the operation
+  std::vector<std::string> algorithms;  // as Case has them; empty: all that can do the operation
   std::string transport;                // auto, shm, tcp, loopback
   std::vector<std::size_t> bytes;
   DType dtype = DType::fp32;

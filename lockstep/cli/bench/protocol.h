@@ -32,7 +32,7 @@ enum class Exactness : std::uint8_t { automatic, exact, inexact };
 struct Case {
   std::string system = "lockstep";  // see bench_system.h
   schedule::Op op = schedule::Op::all_reduce;
-  std::string algorithm = "auto";  // or "lanes", or a name of schedule::Algorithm
+  std::string algorithm = "auto";  // or "lanes", or a comm::AlgorithmName
   DType dtype = DType::fp32;
   std::size_t bytes = 0;  // of one rank's buffer
   Exactness exactness = Exactness::automatic;

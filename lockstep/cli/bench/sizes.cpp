@@ -59,14 +59,20 @@ InUnit in_largest_unit(std::size_t bytes) {
   return result;
 }
 
+// The separators in parentheses separate nothing.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
+  std::size_t begin = 0;
+  int open = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++open;
+    if (text[i] == ')') --open;
+    if (text[i] != separator || open > 0) continue;
+    parts.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
   }
+  parts.push_back(text.substr(begin));
+  return parts;
 }
 
 void append_range(std::vector<std::size_t>& sizes, std::string_view part) {

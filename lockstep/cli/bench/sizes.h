@@ -22,7 +22,8 @@ std::string format_size(std::size_t bytes);
 // "64M", "4K", "100": the same as --bytes takes it.
 std::string short_size(std::size_t bytes);
 
-// The parts of a list with commas; UsageError naming `option` when one is empty.
+// The parts of a list with commas, of which those in parentheses belong to a part: "a,b(c,d)" has two.
+// UsageError naming `option` when one is empty.
 std::vector<std::string> split_list(std::string_view text, std::string_view option);
 
 }  // namespace lockstep::cli

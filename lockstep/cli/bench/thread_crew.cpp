@@ -10,6 +10,7 @@
 #include "lockstep/cli/bench/crew.h"
 #include "lockstep/cli/bench/system.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/comm/connect.h"
 #include "lockstep/transport/loopback/endpoint.h"
 
 namespace lockstep::cli {
@@ -20,12 +21,13 @@ constexpr std::chrono::seconds kStartLimit{30};
 class ThreadCrew : public Crew {
  public:
   ThreadCrew(int ranks, rendezvous::SignalInbox& signals) : Crew(ranks, "lockstep", signals) {
+    const comm::GroupSettings settings{.links = comm::links_from_environment()};
     auto endpoints = transport::make_loopback(ranks);
     for (Rank rank = 0; rank < ranks; ++rank) {
-      threads_.emplace_back(
-          [this, at = address(), endpoint = std::move(endpoints[static_cast<std::size_t>(rank)])]() mutable {
-            serve(comm::Communicator(std::move(endpoint)), at);
-          });
+      threads_.emplace_back([this, settings, at = address(),
+                             endpoint = std::move(endpoints[static_cast<std::size_t>(rank)])]() mutable {
+        serve(comm::Communicator(std::move(endpoint), settings), at);
+      });
     }
     gather([this] { look(); }, Deadline::after(kStartLimit));
   }

@@ -77,20 +77,12 @@ Json json_of(const comm::Link& link) {
 }
 
 std::string text_of(const comm::LinkModel& model, bool json) {
-  if (json) {
-    return Json{{"memory", json_of(model.memory)},
-                {"network", json_of(model.network)},
-                {"add_gigabytes_per_second", model.add_gigabytes_per_second}}
-               .dump() +
-           "\n";
-  }
-  const auto link = [](std::string_view name, const comm::Link& values) {
-    return fmt::format(
-        "[comm.model.{}]\nlatency_us = {:.3f}\nmessage_us = {:.3f}\ngigabytes_per_second = {:.3f}\n", name,
-        values.latency_us, values.message_us, values.gigabytes_per_second);
-  };
-  return fmt::format("[comm.model]\nadd_gigabytes_per_second = {:.3f}\n", model.add_gigabytes_per_second) +
-         link("memory", model.memory) + link("network", model.network) + "\n";
+  if (!json) return to_toml(model);
+  return Json{{"memory", json_of(model.memory)},
+              {"network", json_of(model.network)},
+              {"add_gigabytes_per_second", model.add_gigabytes_per_second}}
+             .dump() +
+         "\n";
 }
 
 // A candidate of the selector with what it took.
@@ -111,7 +103,7 @@ std::vector<Tried> try_best(const Case& what, Crew& crew, const BenchOptions& op
   std::vector<Contestant> contestants;
   for (const comm::Candidate& candidate : best) {
     Case& forced = cases.emplace_back(what);
-    forced.algorithm = name_of(candidate.spec.algorithm);
+    forced.algorithm = algorithm_of(candidate);
     contestants.push_back({.crew = &crew, .what = forced, .algorithm = forced.algorithm, .transport = {}});
   }
   require_memory(cases, crew.ranks(), read_host_memory().usable());
@@ -126,9 +118,9 @@ std::vector<Tried> try_best(const Case& what, Crew& crew, const BenchOptions& op
 std::string json_of(const Case& what, int ranks, const std::vector<Tried>& tried) {
   Json line{
       {"op", name_of(what.op)}, {"ranks", ranks}, {"bytes", what.bytes}, {"dtype", name_of(what.dtype)}};
-  line["algorithm"] = name_of(tried.front().candidate.spec.algorithm);
+  line["algorithm"] = algorithm_of(tried.front().candidate);
   for (const Tried& one : tried) {
-    line["candidates"].push_back({{"algorithm", name_of(one.candidate.spec.algorithm)},
+    line["candidates"].push_back({{"algorithm", algorithm_of(one.candidate)},
                                   {"predicted_us", one.candidate.total_us()},
                                   {"time_us", one.time_us.median},
                                   {"time_min_us", one.time_us.min},
@@ -138,19 +130,19 @@ std::string json_of(const Case& what, int ranks, const std::vector<Tried>& tried
   return line.dump() + "\n";
 }
 
+// The output is a link model in TOML: whatever else it says is a comment there.
 constexpr std::string_view kRow =
-    "{:<15} {:>9}  {:<2}{:<17} {:>12} {:>12} {:>9} {:>9} {:>10} {:>10} {:>10}\n";
+    "# {:<15} {:>9}  {:<2}{:<17} {:>12} {:>12} {:>9} {:>9} {:>10} {:>10} {:>10}\n";
 
 std::string rows_of(const Case& what, const std::vector<Tried>& tried) {
   std::string rows;
   const auto number = [](double value) { return fmt::format("{:.2f}", value); };
   for (const Tried& one : tried) {
     const comm::Candidate& candidate = one.candidate;
-    rows +=
-        fmt::format(kRow, name_of(what.op), format_size(what.bytes), &one == &tried.front() ? "*" : "",
-                    name_of(candidate.spec.algorithm), number(candidate.total_us()),
-                    number(one.time_us.median), number(candidate.latency_us), number(candidate.messages_us),
-                    number(candidate.memory_us), number(candidate.network_us), number(candidate.add_us));
+    rows += fmt::format(kRow, name_of(what.op), format_size(what.bytes), &one == &tried.front() ? "*" : "",
+                        algorithm_of(candidate), number(candidate.total_us()), number(one.time_us.median),
+                        number(candidate.latency_us), number(candidate.messages_us),
+                        number(candidate.memory_us), number(candidate.network_us), number(candidate.add_us));
   }
   return rows;
 }
@@ -164,7 +156,8 @@ void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std
       start_crew(options.ranks, resolved_transport(options.transport), signals);
   if (!options.json) {
     print(out,
-          "The three algorithms that the model expects to be fastest; * is what the selector takes. Times in "
+          "\n# Save this and name the file in LOCKSTEP_LINK_MODEL on all ranks to choose by these figures.\n"
+          "# The three algorithms that they promise to be fastest; * is what the selector takes. Times in "
           "us.\n" +
               fmt::format(kRow, "op", "bytes", "", "algorithm", "predicted", "measured", "latency",
                           "messages", "memory", "network", "adding"));

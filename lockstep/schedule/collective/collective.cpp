@@ -4,10 +4,9 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include <fmt/format.h>
-
-#include "lockstep/base/error.h"
+#include "lockstep/base/suggest.h"
 
 namespace lockstep::schedule {
 namespace {
@@ -39,12 +38,12 @@ std::string_view name_in(const Table& table, Value value) {
 
 template <typename Table>
 auto parse_in(const Table& table, std::string_view kind, std::string_view text) {
-  std::string accepted;
+  std::vector<std::string> known;
   for (const auto& [value, name] : table) {
     if (name == text) return value;
-    accepted += accepted.empty() ? std::string(name) : fmt::format(", {}", name);
+    known.emplace_back(name);
   }
-  throw UsageError(fmt::format("There is no {} \"{}\"; use one of {}.", kind, text, accepted));
+  refuse_name(kind, text, known);
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ AuthenticatedConnection try_once(const Address& address, const Credentials& cred
 AuthenticatedConnection dial(const Address& address, const Credentials& credentials, Deadline deadline) {
   if (!is_loopback(address) && credentials.secret.empty() && credentials.tls == nullptr) {
     throw UsageError(
-        fmt::format("will not connect to {} without a secret or TLS, for anyone could answer: set "
-                    "LOCKSTEP_SECRET_FILE to a file with a secret on all hosts",
+        fmt::format("will not connect to {} without a secret or TLS, for anyone could answer: make a "
+                    "secret with `lockstep keygen FILE`, copy it to all hosts and set LOCKSTEP_SECRET_FILE",
                     address.to_string()));
   }
   std::chrono::milliseconds pause = kFirstPause;

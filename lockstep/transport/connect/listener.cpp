@@ -31,8 +31,8 @@ constexpr std::chrono::milliseconds kPauseWithoutDescriptors{20};
 Descriptor open_checked(const Address& address, const Credentials& credentials) {
   if (!is_loopback(address) && credentials.secret.empty() && credentials.tls == nullptr) {
     throw UsageError(
-        fmt::format("will not listen on {} without a secret or TLS, for anyone could join: set "
-                    "LOCKSTEP_SECRET_FILE to a file with a secret on all hosts",
+        fmt::format("will not listen on {} without a secret or TLS, for anyone could join: make a "
+                    "secret with `lockstep keygen FILE`, copy it to all hosts and set LOCKSTEP_SECRET_FILE",
                     address.to_string()));
   }
   return open_listening_socket(address);

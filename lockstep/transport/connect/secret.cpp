@@ -26,7 +26,7 @@ void check_length(std::size_t length, std::string_view where) {
   if (length < kMinBytes || length > kMaxBytes) {
     throw UsageError(
         fmt::format("the secret in {} has {} bytes, but must have {} to {}: make one with "
-                    "`openssl rand -hex 32`",
+                    "`lockstep keygen FILE`",
                     where, length, kMinBytes, kMaxBytes));
   }
 }
@@ -47,6 +47,13 @@ Secret Secret::from_environment() {
 }
 
 Secret Secret::from_file(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) {
+    throw UsageError(
+        fmt::format("there is no secret file {0}: make one with `lockstep keygen {0}`, or copy it "
+                    "from another host of the run",
+                    path.string()));
+  }
   std::string value = read_private_file(path, "secret file", kMaxBytes + 1);
   if (value.ends_with('\n')) value.pop_back();
   check_length(value.size(), path.string());

@@ -11,7 +11,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <mpi.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/transport/mpi/endpoint.h"
@@ -84,12 +83,3 @@ TEST(MpiCommunicator, ARankThatDoesNotComeIsNamedAtTheDeadline) {
 
 }  // namespace
 }  // namespace lockstep::test
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  int level = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-  const int result = RUN_ALL_TESTS();
-  MPI_Finalize();
-  return result;
-}

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <mpi.h>
 
 #include "tests/transport/conformance.h"
 
@@ -107,12 +106,3 @@ TEST(MpiEndpoint, WhatNobodyReceivesDoesNotKeepARankFromLeaving) {
 
 }  // namespace
 }  // namespace lockstep::transport
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  int level = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-  const int result = RUN_ALL_TESTS();
-  MPI_Finalize();
-  return result;
-}

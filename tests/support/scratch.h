@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-namespace lockstep::transport {
+namespace lockstep::test {
 
 // A new directory that is removed with everything in it.
 class ScratchDirectory {
@@ -61,4 +61,4 @@ class ScopedVariable {
   std::string before_;
 };
 
-}  // namespace lockstep::transport
+}  // namespace lockstep::test
