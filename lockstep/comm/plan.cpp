@@ -45,10 +45,10 @@ Planner::Planner(Rank rank, Topology topology, LinkModel model)
 
 std::shared_ptr<const Plan> Planner::plan(const PlanRequest& request) {
   const std::lock_guard lock(mutex_);
+  if (const auto known = plans_.find(request); known != plans_.end()) return known->second;
+  std::shared_ptr<const Plan> made = make(request);
   if (plans_.size() >= kMostPlans) plans_.clear();
-  std::shared_ptr<const Plan>& known = plans_[request];
-  if (!known) known = make(request);
-  return known;
+  return plans_.emplace(request, std::move(made)).first->second;
 }
 
 std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {

@@ -48,9 +48,9 @@ GroupPlace agreed_place(const Group& parent, std::span<const GroupBid> bids, std
   const std::optional<std::size_t> number = agreed_number(bids);
   if (!number) {
     throw UsageError(fmt::format(
-        "cannot make group '{}': the {} that are possible at a time exist already or have failed; "
+        "cannot make group '{}': the {} that are possible beside the world exist already or have failed; "
         "let go of one first",
-        name, kMostGroups));
+        name, kMostGroups - 1));
   }
   GroupPlace place{.numbers = parent.place.numbers, .number = *number};
   for (const GroupBid& bid : bids) {

@@ -2,11 +2,8 @@
 #include "lockstep/rendezvous/launcher.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <list>
-#include <string_view>
-#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -15,8 +12,9 @@
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
-#include "lockstep/rendezvous/line_prefix.h"
+#include "lockstep/rendezvous/background.h"
 #include "lockstep/rendezvous/open_files.h"
+#include "lockstep/rendezvous/relay.h"
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/rendezvous/signal_inbox.h"
 #include "lockstep/rendezvous/worker_environment.h"
@@ -25,56 +23,9 @@ namespace lockstep::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
-using transport::Descriptor;
 using transport::Secret;
 
 constexpr int kLostPeerCode = 75;
-
-// The errno of what failed; 0: all is written.
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t put = ::write(fd, text.data(), text.size());
-    if (put < 0 && errno == EAGAIN) {
-      pollfd entry{fd, POLLOUT, 0};
-      ::poll(&entry, 1, -1);
-    } else if (put < 0 && errno != EINTR) {
-      return errno;
-    } else if (put > 0) {
-      text.remove_prefix(static_cast<std::size_t>(put));
-    }
-  }
-  return 0;
-}
-
-// One captured stream of a worker, on its way to ours.
-struct Relay {
-  Descriptor from;
-  int to = -1;
-  LinePrefix lines;
-  int error = 0;  // why our stream took no more; what comes after that is dropped
-
-  // Moves what is there without waiting; false at the end of the stream. Returns now and then although there
-  // is more: a worker that never stops writing must not keep us from anything else.
-  bool pump() {
-    constexpr int kMostReads = 16;
-    std::array<char, 16'384> buffer;
-    for (int i = 0; i < kMostReads; ++i) {
-      pollfd entry{from.get(), POLLIN, 0};
-      if (::poll(&entry, 1, 0) <= 0) return true;
-      const ssize_t got = ::read(from.get(), buffer.data(), buffer.size());
-      if (got <= 0) return got < 0 && errno == EINTR;
-      put(lines.feed({buffer.data(), static_cast<std::size_t>(got)}));
-    }
-    return true;
-  }
-
-  void finish() { put(lines.finish()); }
-
- private:
-  void put(std::string_view text) {
-    if (error == 0) error = write_all(to, text);
-  }
-};
 
 struct Worker {
   Rank rank = -1;
@@ -88,38 +39,65 @@ int blame(const ExitStatus& status) {
 
 class Crew {
  public:
-  Crew(milliseconds grace, SignalInbox& inbox) : grace_(grace), inbox_(inbox) {}
+  Crew(milliseconds grace, SignalInbox& inbox)
+      : grace_(grace), inbox_(inbox), output_(STDOUT_FILENO), error_output_(STDERR_FILENO) {}
 
   void start(Rank rank, const SpawnOptions& options) {
     Worker& worker = workers_.emplace_back(Worker{rank, ChildProcess(options)});
-    const std::string prefix = fmt::format("[{}] ", rank);
     if (!options.capture_output) return;
-    relays_.push_back({std::move(worker.process.output()), STDOUT_FILENO, LinePrefix(prefix)});
-    relays_.push_back({std::move(worker.process.error_output()), STDERR_FILENO, LinePrefix(prefix)});
+    const std::string prefix = fmt::format("[{}] ", rank);
+    relays_.emplace_back(std::move(worker.process.output()), output_, LinePrefix(prefix));
+    relays_.emplace_back(std::move(worker.process.error_output()), error_output_, LinePrefix(prefix));
   }
 
-  LaunchResult wait() {
+  // Ends the ranks when what they need, if anything, fails.
+  LaunchResult wait(const Background* needed) {
     while (running() > 0) {
-      wait_for_event();
+      wait_for_event(end_by_, ended_for_need_ ? nullptr : needed);
       forward_signals();
-      relays_.remove_if([this](Relay& relay) { return finished(relay, false); });
+      relay_output();
+      if (needed != nullptr && needed->failed() && !std::exchange(ended_for_need_, true)) end_now();
       reap();
       press_on();
     }
     // Whoever still holds the other end is not one of ours.
-    relays_.remove_if([this](Relay& relay) { return finished(relay, true); });
+    for (Relay& relay : relays_) relay.finish();
+    relays_.clear();
+    drain_output();
     return std::move(result_);
   }
 
  private:
-  bool finished(Relay& relay, bool last) {
-    const bool open = relay.pump();
-    if (!open || last) relay.finish();
-    if (relay.error != 0 && result_.output_error == 0) {
-      result_.output_error = relay.error;
-      end_by_ = Deadline::after(milliseconds(0));  // nobody can see what the ranks have to say
+  void end_now() { end_by_ = Deadline::after(milliseconds(0)); }
+
+  void relay_output() {
+    relays_.remove_if([](Relay& relay) {
+      const bool open = relay.pump();
+      if (!open) relay.finish();
+      return !open;
+    });
+    flush_output();
+  }
+
+  void flush_output() {
+    for (Outlet* outlet : {&output_, &error_output_}) {
+      outlet->flush();
+      if (outlet->error() == 0 || result_.output_error != 0) continue;
+      result_.output_error = outlet->error();
+      end_now();  // nobody can see what the ranks have to say
     }
-    return !open || last;
+  }
+
+  // A slow reader gets all the time it wants, until somebody asks us to end.
+  void drain_output() {
+    flush_output();
+    while (output_.pending() || error_output_.pending()) {
+      result_.output_dropped = drop_output_at_ && drop_output_at_->passed();
+      if (result_.output_dropped) return;
+      wait_for_event(drop_output_at_, nullptr);
+      forward_signals();
+      flush_output();
+    }
   }
 
   std::size_t running() const {
@@ -128,14 +106,20 @@ class Crew {
     return count;
   }
 
-  void wait_for_event() {
+  void wait_for_event(const std::optional<Deadline>& limit, const Background* needed) const {
     std::vector<pollfd> entries = {{inbox_.fd(), POLLIN, 0}};
     for (const Worker& worker : workers_) {
       if (worker.process.running()) entries.push_back({worker.process.pid_fd(), POLLIN, 0});
     }
-    for (const Relay& relay : relays_) entries.push_back({relay.from.get(), POLLIN, 0});
+    for (const Relay& relay : relays_) {
+      if (relay.wants_more()) entries.push_back({relay.fd(), POLLIN, 0});
+    }
+    for (const Outlet* outlet : {&output_, &error_output_}) {
+      if (outlet->pending()) entries.push_back({outlet->fd(), POLLOUT, 0});
+    }
+    if (needed != nullptr) entries.push_back({needed->fd(), POLLIN, 0});
     int timeout_ms = -1;
-    if (end_by_) timeout_ms = static_cast<int>(std::chrono::ceil<milliseconds>(end_by_->left()).count());
+    if (limit) timeout_ms = static_cast<int>(std::chrono::ceil<milliseconds>(limit->left()).count());
     ::poll(entries.data(), entries.size(), timeout_ms);
   }
 
@@ -146,6 +130,7 @@ class Crew {
       if (!is_end) continue;
       if (!result_.first_failure && result_.interrupted_by == 0) result_.interrupted_by = number;
       if (!end_by_) end_by_ = Deadline::after(grace_);
+      if (!drop_output_at_) drop_output_at_ = Deadline::after(grace_);
     }
   }
 
@@ -175,10 +160,14 @@ class Crew {
   milliseconds grace_;
   SignalInbox& inbox_;
   std::list<Worker> workers_;
+  Outlet output_;
+  Outlet error_output_;
   std::list<Relay> relays_;
   LaunchResult result_;
   std::optional<Deadline> end_by_;  // of the present stage of ending
   bool terminated_ = false;
+  bool ended_for_need_ = false;
+  std::optional<Deadline> drop_output_at_;
 };
 
 WorkerGroup group_of(const LaunchOptions& options, const Secret& secret) {
@@ -217,7 +206,7 @@ void expect_secret(const WorkerGroup& group) {
 
 // Each worker is watched through a descriptor, and comes to the rendezvous with a connection.
 void require_descriptors(const LaunchOptions& options, const WorkerGroup& group) {
-  constexpr std::uint64_t kBesides = 12;
+  constexpr std::uint64_t kBesides = 15;
   const auto workers = static_cast<std::uint64_t>(group.local_world);
   const auto guests = static_cast<std::uint64_t>(group.node_rank == 0 ? group.world : 0);
   require_open_files(fmt::format("launching {} ranks", group.local_world),
@@ -265,13 +254,13 @@ LaunchResult launch(const LaunchOptions& options) {
     spawn.environment = worker_environment(options.environment, group, local_rank);
     crew.start(group.first_rank + local_rank, spawn);
   }
-  std::jthread serving;
-  if (server) {
-    // The ranks bring their own patience; the server has as much as any of them.
-    serving = std::jthread(
-        [&](std::stop_token stop) { server->serve(Deadline::after(std::chrono::years(1)), stop); });
-  }
-  return crew.wait();
+  if (!server) return crew.wait(nullptr);
+  // The ranks bring their own patience; the server has as much as any of them.
+  const Background serving(
+      [&](std::stop_token stop) { server->serve(Deadline::after(std::chrono::years(1)), std::move(stop)); });
+  LaunchResult result = crew.wait(&serving);
+  if (result.first_failure && serving.failed()) serving.rethrow();
+  return result;
 }
 
 }  // namespace lockstep::rendezvous

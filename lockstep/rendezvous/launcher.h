@@ -45,6 +45,8 @@ struct LaunchResult {
   int interrupted_by = 0;  // the first of SIGINT, SIGTERM and SIGHUP that came before any rank failed
   int output_error = 0;    // errno, when prefixed output could not be written and the ranks were ended for it
 
+  bool output_dropped = false;  // after such a signal, because its reader was too slow
+
   // Of the ranks: 0, or that of the first failure.
   int exit_code() const { return first_failure ? first_failure->status.shell_code() : 0; }
 };
@@ -58,7 +60,9 @@ const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failu
 // SIGUSR2 are forwarded while it runs; the first three also start the end as a failure does. When the calling
 // thread dies, even by SIGKILL, the kernel kills the workers. Call from a thread that lives as long as the
 // process and when no other thread takes these signals. UsageError when the program cannot be started, the
-// port is in use, a secret is missing, or the limit on open files is too low.
+// port is in use, a secret is missing, or the limit on open files is too low. CommError when the rendezvous
+// failed and the ranks were ended for it. Prefixed output waits for its reader as long as nobody asks for the
+// end; after such a signal what is not read within `grace` is lost.
 LaunchResult launch(const LaunchOptions& options);
 
 }  // namespace lockstep::rendezvous

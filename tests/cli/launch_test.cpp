@@ -46,6 +46,38 @@ TEST(Launch, PrefixesLinesWithTheRank) {
   EXPECT_THAT(finished.output, HasSubstr("[1] hello\n"));
 }
 
+TEST(Launch, ASlowReaderGetsAllLines) {
+  Program program({"launch", "-n", "2", "--prefix", "seq", "100000"});
+  std::this_thread::sleep_for(milliseconds(300));
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_EQ(lines_in(finished.output), 200'000u);
+  EXPECT_THAT(finished.output, HasSubstr("[1] 100000\n"));
+}
+
+// Whether the process ends although nobody reads what it writes.
+bool ends_unread(pid_t pid) {
+  const Deadline limit = Deadline::after(seconds(30));
+  siginfo_t info{};
+  while (info.si_pid == 0 && !limit.passed()) {
+    ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  return info.si_pid == pid;
+}
+
+TEST(Launch, CanBeEndedWhileNobodyReadsItsOutput) {
+  const TemporaryFolder folder;
+  Program program(
+      {"launch", "-n", "2", "--prefix", "--grace", "0.3", "sh", "-c", "echo > $F/up$RANK; exec yes"},
+      {{"F", folder.file("")}});
+  for (const char* name : {"up0", "up1"}) wait_for_line(folder.file(name));
+  std::this_thread::sleep_for(milliseconds(300));  // until all pipes are full
+  program.signal(SIGTERM);
+  EXPECT_TRUE(ends_unread(program.pid()));
+  EXPECT_EQ(program.finish().exit_code, 128 + SIGTERM);
+}
+
 TEST(Launch, TakesTheProgramsFlagsAsTheyAre) {
   for (const char* dashes : {"--", ""}) {
     std::vector<std::string> arguments = {"launch", "--workers=1"};

@@ -94,8 +94,8 @@ TEST_P(Groups, TooManyAreRefusedOnAllRanksAlike) {
   });
   EXPECT_EQ(
       refusals[0],
-      "cannot make group 'too many': the 32 that are possible at a time exist already or have failed; let "
-      "go of one first");
+      "cannot make group 'too many': the 31 that are possible beside the world exist already or have failed; "
+      "let go of one first");
   EXPECT_EQ(refusals[1], refusals[0]);
 }
 

@@ -37,6 +37,17 @@ TEST(Planner, AnswersEqualRequestsFromMemory) {
   EXPECT_NE(plans.plan(other), direct);
 }
 
+TEST(Planner, RefusedRequestsTakeNoPlaceInMemory) {
+  Planner plans = planner();
+  const auto kept = plans.plan(all_reduce());
+  PlanRequest refused = all_reduce(Algorithm::ring);
+  refused.exact = true;
+  for (refused.count = 1; refused.count <= 5000; ++refused.count) {
+    ASSERT_THROW(plans.plan(refused), UsageError);
+  }
+  EXPECT_EQ(plans.plan(all_reduce()), kept);
+}
+
 TEST(Planner, GivesTheAlgorithmThatIsNamed) {
   Planner plans = planner();
   for (Algorithm algorithm :

@@ -30,6 +30,11 @@ constexpr std::chrono::milliseconds kFarewellAfterFailure{5000};
 constexpr std::chrono::milliseconds kTellTime{500};
 constexpr std::align_val_t kAlignment{64};
 
+struct Free {
+  void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+};
+using Memory = std::unique_ptr<std::byte, Free>;
+
 // What MPI may still be using when an endpoint ends. Destroyed only if it has let go of all of it.
 struct Machinery {
   explicit Machinery(Deadline deadline)
@@ -38,6 +43,7 @@ struct Machinery {
         station{.wire = *wire, .notices = notices},
         peer_gone(static_cast<std::size_t>(wire->world()), 0) {}
 
+  std::map<std::byte*, Memory> memory;  // all that allocate() gave and release() did not take back
   std::unique_ptr<mpi::Wire> wire;
   mpi::Notices notices;
   mpi::Station station;
@@ -96,7 +102,7 @@ class MpiEndpoint final : public Endpoint {
   Channel& channel(Rank peer, StreamId stream) override;
 
   Bytes allocate(std::size_t bytes) override;
-  void release(Bytes memory) override { ::operator delete(memory.data(), kAlignment); }
+  void release(Bytes memory) override;
 
   void publish(StreamId stream, std::uint64_t index, const NoticeHead& head) override {
     machinery_->notices.publish(stream, index, head);
@@ -176,13 +182,21 @@ Channel& MpiEndpoint::channel(Rank peer, StreamId stream) {
 }
 
 Bytes MpiEndpoint::allocate(std::size_t bytes) {
-  void* const memory = ::operator new(bytes, kAlignment, std::nothrow);
-  if (memory == nullptr) {
+  if (bytes == 0) return {};
+  Memory memory(static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow)));
+  if (!memory) {
     throw UsageError(
         fmt::format("mpi: no room for a buffer of {} bytes; the system is out of memory", bytes));
   }
-  std::memset(memory, 0, bytes);
-  return {static_cast<std::byte*>(memory), bytes};
+  std::byte* const address = memory.get();
+  std::memset(address, 0, bytes);
+  machinery_->memory.emplace(address, std::move(memory));
+  return {address, bytes};
+}
+
+void MpiEndpoint::release(Bytes memory) {
+  if (memory.empty()) return;
+  LOCKSTEP_CHECK(machinery_->memory.erase(memory.data()) == 1, "release() of what allocate() did not return");
 }
 
 const mpi::NoticeLog& MpiEndpoint::heard(Rank peer, StreamId stream) {
