@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/metrics/files.h"
-#include "tests/transport/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace lockstep::metrics {
 namespace {
 
 nlohmann::json written(const ChromeTrace& trace) {
-  const transport::ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   const auto file = scratch.path() / "trace" / "rank0.json";
   trace.write(file);
   return nlohmann::json::parse(content_of(file));

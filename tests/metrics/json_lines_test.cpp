@@ -9,7 +9,7 @@
 #include "lockstep/base/error.h"
 
 #include "tests/metrics/files.h"
-#include "tests/transport/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace lockstep::metrics {
 namespace {
@@ -28,7 +28,7 @@ TEST(JsonLine, WritesNullForWhatIsNotFinite) {
 }
 
 TEST(JsonLinesSink, IsReadableAfterEachLineAndAppends) {
-  const transport::ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   const auto file = scratch.path() / "run" / "metrics.jsonl";
   {
     JsonLinesSink sink(file);

@@ -11,7 +11,7 @@
 #include "lockstep/metrics/crc32c.h"
 
 #include "tests/metrics/files.h"
-#include "tests/transport/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace lockstep::metrics {
 namespace {
@@ -115,7 +115,7 @@ TEST(TensorBoard, EncodesAsProtobufDoes) {
 }
 
 TEST(TensorBoardSink, WritesAFileThatReadsBack) {
-  const transport::ScratchDirectory scratch;
+  const test::ScratchDirectory scratch;
   TensorBoardSink sink(scratch.path() / "tensorboard");
   sink.write({0, 1700000000.5, {}});
   sink.write({1LL << 40, 1700000001.0, {{"loss", 3.25}, {"validation/loss", -INFINITY}}});
