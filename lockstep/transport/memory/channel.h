@@ -7,13 +7,12 @@
 
 namespace lockstep::transport {
 
-// A channel between two ranks that share memory. Everything referred to must outlive it.
+// A channel between two ranks that share memory. Both blocks must outlive it.
 class MemoryChannel final : public Channel {
  public:
-  MemoryChannel(ChannelBlock& mine, const ChannelBlock& theirs, AddressSpace& space, Bell& bell,
-                WritingPatience& patience)
+  MemoryChannel(ChannelBlock& mine, const ChannelBlock& theirs, AddressSpace& space, Bell& bell)
       : outgoing_(mine.outgoing, theirs.incoming, space, bell),
-        incoming_(mine.incoming, theirs.outgoing, space, bell, patience) {}
+        incoming_(mine.incoming, theirs.outgoing, space, bell) {}
 
   void send(const Envelope& envelope, ConstBytes payload) override { outgoing_.send(envelope, payload); }
   std::uint64_t sends_done() const override { return outgoing_.done(); }

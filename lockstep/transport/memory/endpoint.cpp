@@ -27,8 +27,7 @@ Channel& MemoryEndpoint::channel(Rank peer, StreamId stream) {
   std::unique_ptr<MemoryChannel>& slot = channels_[static_cast<std::size_t>(peer) * kMaxStreams + stream];
   if (!slot) {
     const Blocks words = blocks(peer, stream);
-    slot =
-        std::make_unique<MemoryChannel>(words.mine, words.theirs, space(peer), peer_at(peer).bell, patience_);
+    slot = std::make_unique<MemoryChannel>(words.mine, words.theirs, space(peer), peer_at(peer).bell);
     active_.push_back(slot.get());
   }
   return *slot;

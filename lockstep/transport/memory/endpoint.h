@@ -70,7 +70,6 @@ class MemoryEndpoint : public Endpoint {
   ControlBlock& mine_;
   Doorbell& doorbell_;
   std::vector<std::optional<Peer>> peers_;                // by rank; empty for ourselves
-  WritingPatience patience_;                              // of all channels together
   std::vector<std::unique_ptr<MemoryChannel>> channels_;  // by rank and stream
   std::vector<MemoryChannel*> active_;                    // those that exist
 };

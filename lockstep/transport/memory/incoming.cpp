@@ -2,6 +2,7 @@
 #include "lockstep/transport/memory/incoming.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -17,6 +18,9 @@ namespace {
 
 // The most that one pump() copies, so that a long message does not starve other channels.
 constexpr std::size_t kPumpBytes = 1024 * 1024;
+
+// More than writing a long message into a landing takes.
+constexpr std::chrono::milliseconds kWritingPatience{200};
 
 constexpr std::size_t kStreamedReceive = 4 * 1024 * 1024;
 
@@ -221,7 +225,7 @@ void Incoming::abandon() {
   // only a frozen one is not waited for.
   for (Grant& grant : mine_.grants) grant.number.store(0, std::memory_order_relaxed);
   full_fence();
-  const Deadline patience = patience_.begin();
+  const Deadline patience = Deadline::after(kWritingPatience);
   while (theirs_.writing.load(std::memory_order_acquire) != 0 && !patience.passed())
     std::this_thread::yield();
   receives_.clear();

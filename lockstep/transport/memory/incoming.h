@@ -9,7 +9,6 @@
 #include "lockstep/transport/channel.h"
 #include "lockstep/transport/memory/address_space.h"
 #include "lockstep/transport/memory/bell.h"
-#include "lockstep/transport/memory/patience.h"
 #include "lockstep/transport/memory/queue.h"
 #include "lockstep/transport/memory/words.h"
 
@@ -19,9 +18,8 @@ namespace lockstep::transport {
 class Incoming {
  public:
   // Everything referred to must outlive it.
-  Incoming(ReceiverWords& mine, const SenderWords& theirs, AddressSpace& space, Bell& bell,
-           WritingPatience& patience)
-      : mine_(mine), theirs_(theirs), space_(space), bell_(bell), patience_(patience) {}
+  Incoming(ReceiverWords& mine, const SenderWords& theirs, AddressSpace& space, Bell& bell)
+      : mine_(mine), theirs_(theirs), space_(space), bell_(bell) {}
 
   void receive(const Envelope& envelope, Bytes into);
   void receive_view(const Envelope& envelope, std::size_t bytes);
@@ -68,7 +66,6 @@ class Incoming {
   const SenderWords& theirs_;
   AddressSpace& space_;
   Bell& bell_;
-  WritingPatience& patience_;
 
   Queue<Receive> receives_;  // posted, not done
   std::uint64_t posted_ = 0;
