@@ -10,18 +10,20 @@
 namespace lockstep::cli {
 namespace {
 
-// Until there is a second benchmark, help about the command is help about the first.
-int bench(std::vector<std::string> arguments) {
-  if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
-    arguments.insert(arguments.begin(), "collectives");
+// Help about the command is help about all benchmarks.
+int bench(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || (arguments.front() != "--help" && arguments.front() != "-h")) {
+    return run_bench(arguments, std::cout);
   }
-  return run_bench(arguments, std::cout);
+  run_bench({"collectives", "--help"}, std::cout);
+  return run_bench({"train", "--help"}, std::cout);
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("bench", "Measure collectives, also against other libraries");
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure collectives or training, also against other libraries");
   // It reads its own flags, --help among them.
   command->prefix_command();
   command->set_help_flag("");

@@ -14,6 +14,7 @@
 #include "lockstep/spec/workload.h"
 #include "lockstep/train/feed.h"
 #include "lockstep/train/loss_scale.h"
+#include "lockstep/train/memory.h"
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/validation.h"
@@ -21,14 +22,6 @@
 
 namespace lockstep::train {
 namespace {
-
-// One pool for our kernels, libtorch and oneDNN: what this host's cores leave for each of its ranks.
-void set_threads(const spec::Training& training, int local_ranks) {
-  const int share = std::max(1, usable_cores() / std::max(1, local_ranks));
-  const int count = training.threads > 0 ? static_cast<int>(training.threads) : share;
-  at::set_num_threads(count);
-  kernels::set_threads(count);
-}
 
 LaneOwnership ownership_of(const spec::Parallelism& parallelism, const spec::Workload& workload) {
   const auto lanes = static_cast<int>(workload.lanes);
@@ -89,6 +82,7 @@ class Run {
       summary_.steps = step;
       summary_.loss = report.loss;
       if (hooks.after_step) hooks.after_step(report);
+      if (hooks.see_weights) hooks.see_weights(layout_, weights_);
       summary_.stopped = step < run_.training.steps && somebody_wants_to_stop(hooks);
     }
     return summary_;
@@ -157,8 +151,15 @@ class Run {
 
 }  // namespace
 
+void prepare_process(const spec::Training& training, int local_ranks) {
+  const int share = std::max(1, usable_cores() / std::max(1, local_ranks));
+  const int count = training.threads > 0 ? static_cast<int>(training.threads) : share;
+  at::set_num_threads(count);
+  kernels::set_threads(count);
+  keep_freed_memory();
+}
+
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks) {
-  set_threads(run.training, world.size());
   return Run(run, world).train(hooks);
 }
 

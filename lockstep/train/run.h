@@ -8,7 +8,9 @@
 #include <optional>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/model/parameters.h"
 #include "lockstep/spec/run_spec.h"
+#include "lockstep/train/weights.h"
 
 namespace lockstep::train {
 
@@ -27,6 +29,8 @@ struct StepReport {
 
 struct RunHooks {
   std::function<void(const StepReport&)> after_step;
+  // After each after_step.
+  std::function<void(const model::FlatLayout&, const Weights&)> see_weights;
   // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
   std::function<bool()> wants_to_stop;
 };
@@ -38,9 +42,13 @@ struct RunSummary {
   double loss = 0;             // of the last step
 };
 
+// Prepares this process for training: one pool of threads for our kernels, libtorch and oneDNN
+// (training.threads, or what this host's cores leave for each of its ranks), and memory that is kept.
+void prepare_process(const spec::Training& training, int local_ranks);
+
 // Trains on this rank, together with all ranks of `world`; every rank gives the same run. UsageError for what
 // the run or its data cannot be, and when training.max_bad_steps steps in a row had gradients that are not
-// finite.
+// finite. prepare_process() comes first.
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks);
 
 }  // namespace lockstep::train

@@ -15,6 +15,7 @@
 #include "lockstep/cli/bench/footprint.h"
 #include "lockstep/cli/bench/options.h"
 #include "lockstep/cli/bench/report.h"
+#include "lockstep/cli/bench/train.h"
 #include "lockstep/cli/bench/tune.h"
 #include "lockstep/cli/host_memory.h"
 #include "lockstep/cli/output.h"
@@ -151,8 +152,9 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
     run_process_agent(comm::parse_carrier(arguments.back()));
     return 0;
   }
-  if (arguments.empty()) throw UsageError("name what to measure: lockstep bench collectives");
-  const std::vector<std::string> known = {"collectives"};
+  if (arguments.empty()) throw UsageError("name what to measure: lockstep bench collectives, or train");
+  if (arguments.front() == "train") return run_train_bench({arguments.begin() + 1, arguments.end()}, out);
+  const std::vector<std::string> known = {"collectives", "train"};
   if (arguments.front() != known.front())
     refuse_unknown("benchmark", arguments.front(), known, "lockstep bench");
   std::string help;

@@ -15,4 +15,8 @@ void add_trainer_commands(CLI::App& app, Invocation& invocation);
 inline constexpr const char* kTrainSummary = "Train the model that a run file describes";
 void add_train(CLI::App& app, Invocation& invocation);
 
+inline constexpr const char* kVerifySummary =
+    "Compare a run on one process with the same on several, bit for bit";
+void add_verify(CLI::App& app, Invocation& invocation);
+
 }  // namespace lockstep::cli

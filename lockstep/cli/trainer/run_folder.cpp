@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
@@ -28,13 +29,25 @@ void write_text(const std::filesystem::path& file, const std::string& text) {
   if (!out) throw UsageError(fmt::format("cannot write {}: choose another job.dump_folder", file.string()));
 }
 
+// Those that no disk was needed for.
+std::int64_t page_faults() {
+  rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+double peak_memory_mib() {
+  return static_cast<double>(metrics::process_memory().peak_bytes) / (1 << 20);
+}
+
 double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
 
-RunFolder::RunFolder(const spec::RunSpec& run, int workers) : run_(run) {
+RunFolder::RunFolder(const spec::RunSpec& run, int workers, double gemm_peak_gflops)
+    : run_(run), gemm_peak_gflops_(gemm_peak_gflops) {
   const std::filesystem::path folder = run.job.dump_folder;
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
@@ -51,14 +64,24 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers) : run_(run) {
                                workload.tokens_per_step, folder.string()));
 }
 
+double RunFolder::mfu(const train::StepReport& report) const {
+  const double flops = spec::flops_per_token(run_.model, run_.training.seq_len);
+  return static_cast<double>(report.tokens) * flops / report.seconds / 1e9 / gemm_peak_gflops_;
+}
+
 void RunFolder::after_step(const train::StepReport& report) {
+  const std::int64_t faults = page_faults();
   metrics::Record record = {.step = report.step,
                             .time_s = unix_time(),
                             .scalars = {{"loss", report.loss},
                                         {"grad_norm", report.gradient_norm},
                                         {"lr", report.learning_rate},
                                         {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
-                                        {"step_s", report.seconds}}};
+                                        {"step_s", report.seconds},
+                                        {"mfu", mfu(report)},
+                                        {"peak_memory_mib", peak_memory_mib()},
+                                        {"page_faults", static_cast<double>(faults - page_faults_)}}};
+  page_faults_ = faults;
   if (report.loss_scale != 1) record.scalars.push_back({"loss_scale", report.loss_scale});
   if (!report.updated) record.scalars.push_back({"skipped", 1});
   if (report.validation_loss) record.scalars.push_back({"validation/loss", *report.validation_loss});
@@ -82,7 +105,7 @@ void RunFolder::show(const train::StepReport& report) {
                                 .grad_norm = report.gradient_norm,
                                 .learning_rate = report.learning_rate,
                                 .tokens_per_s = static_cast<double>(report.tokens) / report.seconds,
-                                .mfu = std::nullopt,
+                                .mfu = mfu(report),
                                 .memory_bytes = metrics::process_memory().current_bytes,
                                 .seconds_left = std::nullopt};
   if (timed_steps_ > 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -14,16 +15,20 @@ namespace lockstep::cli {
 // and a line of progress for each step.
 class RunFolder {
  public:
-  // Makes the folder if need be. UsageError when it cannot be written.
-  RunFolder(const spec::RunSpec& run, int workers);
+  // Makes the folder if need be. `gemm_peak_gflops` of all workers together is what they are measured
+  // against. UsageError when the folder cannot be written.
+  RunFolder(const spec::RunSpec& run, int workers, double gemm_peak_gflops);
 
   void after_step(const train::StepReport& report);
   void finish(const train::RunSummary& summary) const;
 
  private:
+  double mfu(const train::StepReport& report) const;
   void show(const train::StepReport& report);
 
   const spec::RunSpec& run_;
+  double gemm_peak_gflops_;
+  std::int64_t page_faults_ = 0;  // of this process, until the last step
   std::vector<std::unique_ptr<metrics::MetricsSink>> sinks_;
   double seconds_ = 0;            // of the steps so far
   std::int64_t timed_steps_ = 0;  // the first one, which also makes ready, is not among them

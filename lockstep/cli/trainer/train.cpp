@@ -18,6 +18,7 @@
 #include "lockstep/comm/connect.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/load.h"
+#include "lockstep/train/gemm_peak.h"
 #include "lockstep/train/run.h"
 
 namespace lockstep::cli {
@@ -91,14 +92,17 @@ TrainArguments split_arguments(Arguments arguments) {
 }
 
 int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
+  train::prepare_process(run.training, world.size());
+  const double gemm_peak = train::measured_gemm_peak(run.training.dtype, world);
   std::optional<RunFolder> folder;
-  if (world.rank() == 0) folder.emplace(run, world.size());
+  if (world.rank() == 0) folder.emplace(run, world.size(), gemm_peak);
   const StopSignals signals;
   const train::RunSummary summary = train::run_training(run, world,
                                                         {.after_step =
                                                              [&](const train::StepReport& report) {
                                                                if (folder) folder->after_step(report);
                                                              },
+                                                         .see_weights = nullptr,
                                                          .wants_to_stop = [] { return signal_seen != 0; }});
   if (folder) folder->finish(summary);
   if (summary.stopped && signal_seen != 0) throw Interrupted(signal_seen);

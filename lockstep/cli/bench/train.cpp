@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/bench/train.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/cpu.h"
+#include "lockstep/base/error.h"
+#include "lockstep/base/philox.h"
+#include "lockstep/cli/bench/torch_script.h"
+#include "lockstep/cli/bench/train_options.h"
+#include "lockstep/cli/bench/train_report.h"
+#include "lockstep/cli/errors.h"
+#include "lockstep/cli/output.h"
+#include "lockstep/cli/temporary_folder.h"
+#include "lockstep/data/corpus/megatron_writer.h"
+#include "lockstep/rendezvous/launcher.h"
+#include "lockstep/spec/choices.h"
+#include "lockstep/spec/model_size.h"
+#include "lockstep/spec/workload.h"
+#include "lockstep/spec/write.h"
+
+namespace lockstep::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kPython = "/usr/bin/python3";
+
+void write_text(const std::string& file, std::string_view text) {
+  std::ofstream out(file, std::ios::trunc);
+  out << text << std::flush;
+  if (!out) throw UsageError(fmt::format("cannot write {}: is there room in TMPDIR?", file));
+}
+
+// Tokens for all steps, so that none is seen twice.
+void write_random_corpus(const std::string& prefix, const spec::RunSpec& run, std::int64_t tokens) {
+  const auto vocabulary = static_cast<std::uint64_t>(run.model.vocab_size);
+  std::vector<data::Token> text(static_cast<std::size_t>(tokens) + 1);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    text[i] = static_cast<data::Token>(philox64(1, 0, i) % vocabulary);
+  }
+  data::MegatronWriter writer(prefix, data::type_for_vocabulary(vocabulary));
+  writer.add(text, true);
+  writer.finish();
+}
+
+// Runs the command once per worker and waits for all; what it prints is not shown, what it complains of is.
+void run_workers(std::vector<std::string> command, int workers, const rendezvous::Environment& more = {}) {
+  rendezvous::LaunchOptions options;
+  options.command = {"/bin/sh", "-c", "exec \"$@\" >/dev/null", "sh"};
+  options.command.insert(options.command.end(), command.begin(), command.end());
+  options.workers = workers;
+  options.environment = rendezvous::process_environment();
+  for (const auto& [name, value] : more) options.environment[name] = value;
+  const rendezvous::LaunchResult result = rendezvous::launch(options);
+  if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
+  if (result.first_failure) {
+    throw UsageError(fmt::format("{}: {}", command.front(), result.first_failure->to_string()));
+  }
+}
+
+double median_after_the_first(std::vector<double> steps) {
+  LOCKSTEP_CHECK(steps.size() >= 2, "a turn has a step after the first");
+  return spread_of(std::span(steps).subspan(1)).median;
+}
+
+class TrainBench {
+ public:
+  explicit TrainBench(const TrainBenchOptions& options)
+      : options_(options),
+        workload_(spec::workload_of(options.run, options.workers)),
+        work_{static_cast<double>(workload_.tokens_per_step),
+              spec::flops_per_token(options.run.model, options.run.training.seq_len)} {
+    spec::RunSpec& run = options_.run;
+    run = spec::with_workload(run, workload_);
+    run.data.train = {{.path = folder_.file("tokens")}};
+    write_random_corpus(folder_.file("tokens"), run, run.training.steps * workload_.tokens_per_step);
+    write_text(folder_.file("run.toml"), spec::to_toml(run));
+    write_text(folder_.file("torch_gpt.py"), kTorchScript);
+  }
+
+  std::string measure() {
+    std::vector<TrainMeasurement> systems = {{"lockstep", {}}};
+    for (const std::string& opponent : options_.against) systems.push_back({opponent, {}});
+    for (int turn = 0; turn < options_.turns; ++turn) {
+      for (TrainMeasurement& system : systems) system.turns.push_back(turn_of(system.system));
+    }
+    const auto figures = figures_of(systems, work_);
+    return options_.json ? train_json(figures) : train_table(figures);
+  }
+
+ private:
+  TrainTurn turn_of(const std::string& system) {
+    const std::string output = folder_.file(fmt::format("turn{}", turns_++));
+    if (system == "pytorch") return pytorch_turn(output);
+    return our_turn(output, system == "one-process" ? 1 : options_.workers);
+  }
+
+  TrainTurn our_turn(const std::string& output, int workers) const {
+    run_workers({std::filesystem::read_symlink("/proc/self/exe").string(), "train", folder_.file("run.toml"),
+                 "--job.dump_folder", output},
+                workers);
+    std::ifstream in(output + "/metrics.jsonl");
+    std::vector<double> steps;
+    TrainTurn turn;
+    for (std::string line; std::getline(in, line);) {
+      const Json record = Json::parse(line);
+      steps.push_back(record.at("step_s"));
+      turn.peak_rss_mib = record.at("peak_memory_mib");
+      const double gflops = record.at("tokens_per_s").get<double>() * work_.flops_per_token / 1e9;
+      turn.gemm_peak_gflops = gflops / record.at("mfu").get<double>();
+    }
+    turn.step_s = median_after_the_first(steps);
+    return turn;
+  }
+
+  TrainTurn pytorch_turn(const std::string& output) const {
+    const std::int64_t given = options_.run.training.threads;
+    const std::int64_t threads = given > 0 ? given : std::max(1, usable_cores() / options_.workers);
+    const std::string count = std::to_string(threads);
+    run_workers(pytorch_command(output, count), options_.workers,
+                {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}});
+    const Json report = Json::parse(std::ifstream(output));
+    return {.step_s = median_after_the_first(report.at("step_s")),
+            .peak_rss_mib = report.at("peak_rss_mib"),
+            .gemm_peak_gflops = 0};
+  }
+
+  std::vector<std::string> pytorch_command(const std::string& output, const std::string& threads) const {
+    const spec::Model& model = options_.run.model;
+    const spec::Training& training = options_.run.training;
+    const auto name = [](auto value) {
+      return std::string(spec::names_of(value).at(static_cast<std::size_t>(value)));
+    };
+    std::vector<std::string> command = {kPython, folder_.file("torch_gpt.py")};
+    const auto add = [&](const char* flag, const std::string& value) {
+      command.insert(command.end(), {flag, value});
+    };
+    add("--family", name(model.name));
+    add("--dtype", name(training.dtype));
+    add("--layers", std::to_string(model.layers));
+    add("--heads", std::to_string(model.heads));
+    add("--kv_heads", std::to_string(model.kv_heads));
+    add("--width", std::to_string(model.width));
+    add("--ffn_width", std::to_string(model.ffn_width));
+    add("--positions", std::to_string(model.max_seq_len));
+    add("--vocabulary", std::to_string(model.vocab_size));
+    add("--theta", std::to_string(model.rope_theta));
+    add("--tokens", std::to_string(training.seq_len));
+    add("--batch", std::to_string(training.micro_batch_size));
+    add("--steps", std::to_string(training.steps));
+    add("--threads", threads);
+    add("--meet", output + ".meet");
+    add("--report", output);
+    if (!model.tied_embeddings) command.emplace_back("--untied");
+    return command;
+  }
+
+  TrainBenchOptions options_;
+  spec::Workload workload_;
+  TrainWork work_;
+  TemporaryFolder folder_;
+  int turns_ = 0;
+};
+
+}  // namespace
+
+int run_train_bench(const std::vector<std::string>& arguments, std::ostream& out) {
+  std::string help;
+  const auto options = parse_train_bench_options(arguments, help);
+  print(out, options ? TrainBench(*options).measure() : help);
+  return 0;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/cli/arguments.h"
+#include "lockstep/cli/errors.h"
+#include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/output.h"
+#include "lockstep/cli/temporary_folder.h"
+#include "lockstep/cli/trainer/commands.h"
+#include "lockstep/cli/trainer/run_record.h"
+#include "lockstep/comm/connect.h"
+#include "lockstep/rendezvous/launcher.h"
+#include "lockstep/spec/load.h"
+#include "lockstep/spec/setting.h"
+#include "lockstep/spec/workload.h"
+#include "lockstep/spec/write.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr int kDiffers = 1;
+constexpr std::string_view kRecord = "record";  // what a rank is asked for: record RUN.toml STEPS PREFIX
+
+struct VerifyOptions {
+  std::string file;
+  std::vector<std::string> key_flags;
+  int workers = 2;
+  std::int64_t steps = 5;
+};
+
+std::string record_file(const std::string& prefix, int rank) {
+  return fmt::format("{}.{}", prefix, rank);
+}
+
+void write_text(const std::string& file, const std::string& text) {
+  std::ofstream out(file, std::ios::trunc);
+  out << text << std::flush;
+  if (!out) throw UsageError(fmt::format("cannot write {}: is there room in TMPDIR?", file));
+}
+
+// One rank of one of the runs.
+int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& prefix) {
+  const comm::Communicator world =
+      comm::connect(rendezvous::placement_from_environment(), {.group = {.name = "dp"}});
+  train::prepare_process(run.training, world.size());
+  RunRecord record;
+  std::int64_t step = 0;
+  train::run_training(
+      run, world,
+      {.after_step =
+           [&](const train::StepReport& report) {
+             step = report.step;
+             record_report(report, record);
+           },
+       .see_weights = [&](const model::FlatLayout& layout,
+                          const train::Weights& weights) { record_weights(step, layout, weights, record); },
+       .wants_to_stop = [&] { return step >= steps; }});
+  write_text(record_file(prefix, world.rank()), to_text(record));
+  return kDone;
+}
+
+// Trains `run` on that many workers; the records of all ranks.
+std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, std::int64_t steps) {
+  const TemporaryFolder folder;
+  write_text(folder.file("run.toml"), spec::to_toml(run));
+  const std::string prefix = folder.file("rank");
+  rendezvous::LaunchOptions options;
+  options.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                     "verify",
+                     std::string(kRecord),
+                     folder.file("run.toml"),
+                     std::to_string(steps),
+                     prefix};
+  options.workers = workers;
+  options.environment = rendezvous::process_environment();
+  const rendezvous::LaunchResult result = rendezvous::launch(options);
+  if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
+  if (result.first_failure) {
+    throw UsageError(
+        fmt::format("{} of {}: there is nothing to compare", result.first_failure->to_string(), workers));
+  }
+  std::vector<RunRecord> records;
+  for (int rank = 0; rank < workers; ++rank) {
+    std::ifstream in(record_file(prefix, rank));
+    records.push_back(parse_record(std::string(std::istreambuf_iterator<char>(in), {})));
+  }
+  return records;
+}
+
+int compare(const VerifyOptions& options) {
+  spec::RunSpec run = spec::load_run(options.file, options.key_flags);
+  run = spec::with_workload(run, spec::workload_of(run, options.workers));
+  run.parallelism.data = -1;
+  run.validation.freq = 0;
+  const std::int64_t steps = std::min(options.steps, run.training.steps);
+  spec::RunSpec alone = run;
+  alone.parallelism.lane_weights.clear();
+  const RunRecord expected = records_of(alone, 1, steps).front();
+  const std::vector<RunRecord> records = records_of(run, options.workers, steps);
+  for (std::size_t rank = 0; rank < records.size(); ++rank) {
+    const auto difference = first_difference(expected, records[rank]);
+    if (!difference) continue;
+    print(std::cout, fmt::format("different: step {}, {} of rank {} of {} is not that of one process\n",
+                                 difference->step, difference->what, rank, options.workers));
+    return kDiffers;
+  }
+  print(
+      std::cout,
+      fmt::format("identical: {} steps on 1 process and on {}; {} losses, gradient norms, mean gradients and "
+                  "weights of every rank compared bit for bit\n",
+                  steps, options.workers, expected.size()));
+  return kDone;
+}
+
+int verify(const std::vector<std::string>& arguments) {
+  if (arguments.size() == 4 && arguments.front() == kRecord) {
+    return record_run(spec::load_run(arguments[1]), std::stoll(arguments[2]), arguments[3]);
+  }
+  const spec::SplitArguments split = spec::split_key_flags(arguments);
+  VerifyOptions options;
+  options.key_flags = split.key_flags;
+  CLI::App app(kVerifySummary, "lockstep verify");
+  app.add_option("RUN.toml", options.file, "The run file; every key is also a flag")->required();
+  app.add_option("-n,--workers", options.workers, "Processes to compare with one")
+      ->check(whole_number(2, rendezvous::kMaxWorld))
+      ->capture_default_str();
+  app.add_option("--steps", options.steps, "How many steps, at most those of the run")
+      ->check(whole_number(1, 1'000'000))
+      ->capture_default_str();
+  app.footer(
+      "Both runs have the lanes of the larger one. After every step the loss, the gradient norm, the\n"
+      "optimizer's mean of the gradients and the weights of each parameter are compared on every rank.\n"
+      "Exit codes: 0 identical, 1 different; the step and the tensor are named.");
+  check_arguments(app, app.get_name(), split.others);
+  std::string help;
+  if (parse(app, split.others, help)) {
+    print(std::cout, help);
+    return kDone;
+  }
+  return compare(options);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand("verify", kVerifySummary);
+  // It reads its own flags, --help among them.
+  command->prefix_command();
+  command->set_help_flag("");
+  command->callback(
+      [&invocation] { invocation.action = [&invocation] { return verify(invocation.trailing); }; });
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `lockstep verify` and `lockstep bench train` as users run them, on models that take moments.
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/data/corpus/megatron_writer.h"
+
+#include "tests/cli/program.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string small_run(const TemporaryFolder& folder) {
+  std::vector<data::Token> tokens(5000);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<data::Token>(i * i % 97);
+  data::MegatronWriter writer(folder.file("tokens"), data::TokenType::uint16);
+  writer.add(tokens, true);
+  writer.finish();
+  return folder.write("run.toml",
+                      "[model]\nname = \"llama\"\nlayers = 2\nwidth = 32\nheads = 4\nkv_heads = 2\n"
+                      "vocab_size = 97\n[data]\ntrain = [\"" +
+                          folder.file("tokens") +
+                          "\"]\n[training]\nsteps = 10\nseq_len = 16\nmicro_batch_size = 2\n"
+                          "global_batch_size = 16\ndtype = \"bf16\"\n[parallelism]\nlanes = 4\n");
+}
+
+TEST(Verify, SeveralProcessesHaveTheBitsOfOne) {
+  const TemporaryFolder folder;
+  const std::string run = small_run(folder);
+  for (const std::string workers : {"2", "3"}) {
+    const Finished finished = run_program({"verify", run, "--workers", workers, "--steps", "3"});
+    EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+    EXPECT_THAT(finished.output, HasSubstr("identical: 3 steps on 1 process and on " + workers));
+  }
+}
+
+TEST(Verify, RefusesWhatItCannotCompare) {
+  EXPECT_EQ(run_program({"verify"}).exit_code, 2);
+  EXPECT_EQ(run_program({"verify", "no-such.toml"}).exit_code, 2);
+  EXPECT_EQ(run_program({"verify", "run.toml", "--workers", "1"}).exit_code, 2);
+}
+
+TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
+  const Finished finished =
+      run_program({"bench", "train", "--preset", "llama-tiny", "--model.layers", "1", "--model.vocab_size",
+                   "64", "--workers", "2", "--seq-len", "16", "--steps", "3", "--turns", "1", "--against",
+                   "one-process", "--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  std::istringstream in(finished.output);
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(lines.size(), 3);
+  EXPECT_EQ(lines[0].at("system"), "lockstep");
+  EXPECT_EQ(lines[1].at("system"), "one-process");
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const char* figure :
+         {"tokens_per_s", "gflops", "gemm_peak_gflops", "mfu", "step_ms", "peak_rss_mib"}) {
+      EXPECT_GT(lines[i].at(figure), 0.0) << figure;
+    }
+  }
+  EXPECT_EQ(lines[2].at("ratios"), "lockstep / one-process");
+  EXPECT_GT(lines[2].at("tokens_per_s"), 0.0);
+}
+
+TEST(BenchTrain, RefusesWhatPytorchCannotBeComparedWith) {
+  const Finished finished = run_program({"bench", "train", "--dtype", "fp16", "--against", "pytorch"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.error_output, HasSubstr("--against pytorch"));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
