@@ -17,6 +17,8 @@ DistributedDataParallel::NoSync::NoSync(std::shared_ptr<GradientReducer> reducer
   reducer_->hold();
 }
 
-DistributedDataParallel::NoSync::~NoSync() { reducer_->resume(); }
+DistributedDataParallel::NoSync::~NoSync() {
+  reducer_->resume();
+}
 
 }  // namespace lockstep::parallel

@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // bytes, of every gradient: one cache line, any vector
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 std::vector<std::int64_t> row_major_strides(at::IntArrayRef sizes) {
   std::vector<std::int64_t> strides(sizes.size(), 1);
@@ -29,7 +31,8 @@ at::Tensor tensor_at(std::byte* memory, const at::Tensor& parameter,
   const std::vector<std::int64_t> strides = parameter.is_non_overlapping_and_dense()
                                                 ? parameter.strides().vec()
                                                 : row_major_strides(parameter.sizes());
-  return at::from_blob(memory, parameter.sizes(), strides, [owner](void*) {}, parameter.options());
+  return at::from_blob(
+      memory, parameter.sizes(), strides, [owner](void*) {}, parameter.options());
 }
 
 }  // namespace

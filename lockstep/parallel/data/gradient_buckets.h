@@ -57,9 +57,9 @@ class GradientBuckets {
   BucketPlan plan_;
   std::optional<bool> exact_;
   std::vector<Bucket> buckets_;
-  std::vector<at::Tensor> places_;        // by parameter: its gradient in the bucket
-  std::vector<std::size_t> bucket_of_;    // by parameter
-  std::size_t launched_ = 0;              // buckets whose reduction was started in this pass
+  std::vector<at::Tensor> places_;      // by parameter: its gradient in the bucket
+  std::vector<std::size_t> bucket_of_;  // by parameter
+  std::size_t launched_ = 0;            // buckets whose reduction was started in this pass
 };
 
 }  // namespace lockstep::parallel

@@ -43,9 +43,10 @@ class AfterAccumulation : public torch::autograd::FunctionPostHook {
 
 void require_host_memory(const NamedTensor& item) {
   if (item.tensor.is_cpu() && item.tensor.layout() == at::kStrided) return;
-  throw UsageError(fmt::format("'{}' is not a dense tensor in CPU memory: data parallelism averages there; move "
-                               "the module with to(torch::kCPU) first",
-                               item.name));
+  throw UsageError(
+      fmt::format("'{}' is not a dense tensor in CPU memory: data parallelism averages there; move "
+                  "the module with to(torch::kCPU) first",
+                  item.name));
 }
 
 void require_average(const NamedTensor& item) {
@@ -112,9 +113,8 @@ void GradientReducer::take_parameters() {
 void GradientReducer::add_hooks(std::size_t index) {
   Parameter& parameter = parameters_[index];
   // Belongs to the parameter, so that it also sees one whose accumulator was replaced with its dtype.
-  parameter.before = parameter.tensor.register_hook([this, index](const at::Tensor& gradient) {
-    check(parameters_[index], gradient);
-  });
+  parameter.before = parameter.tensor.register_hook(
+      [this, index](const at::Tensor& gradient) { check(parameters_[index], gradient); });
   parameter.accumulator = torch::autograd::impl::grad_accumulator(parameter.tensor);
   parameter.after = parameter.accumulator->add_post_hook(
       std::make_unique<AfterAccumulation>([this, index](bool got_gradient) {
@@ -142,15 +142,17 @@ void GradientReducer::check(const Parameter& parameter, const at::Tensor& gradie
     throw UsageError(fmt::format("parameter '{}' {}", parameter.name, why));
   };
   if (parameter.tensor.scalar_type() != parameter.dtype || parameter.tensor.sizes() != parameter.sizes) {
-    refuse(fmt::format("became {} after DistributedDataParallel was made (it was {} [{}]): make it anew after "
-                       "such a change",
-                       shape_of(parameter.tensor), c10::toString(parameter.dtype),
-                       fmt::join(parameter.sizes, ", ")));
+    refuse(fmt::format(
+        "became {} after DistributedDataParallel was made (it was {} [{}]): make it anew after "
+        "such a change",
+        shape_of(parameter.tensor), c10::toString(parameter.dtype), fmt::join(parameter.sizes, ", ")));
   }
-  if (gradient.layout() != at::kStrided) refuse("has a sparse gradient, which cannot be averaged: make it dense");
+  if (gradient.layout() != at::kStrided)
+    refuse("has a sparse gradient, which cannot be averaged: make it dense");
   if (at::GradMode::is_enabled()) {
-    refuse("was reached by a backward with create_graph, but averages of gradients have no graph: take second "
-           "derivatives in no_sync, or without DistributedDataParallel");
+    refuse(
+        "was reached by a backward with create_graph, but averages of gradients have no graph: take second "
+        "derivatives in no_sync, or without DistributedDataParallel");
   }
 }
 
@@ -163,9 +165,10 @@ void GradientReducer::accumulated(std::size_t index) {
     abandon();
     throw UsageError(
         parameter.reached
-            ? fmt::format("parameter '{}' got a second gradient in one backward pass: an earlier pass ended with "
-                          "an error, or passes are nested",
-                          parameter.name)
+            ? fmt::format(
+                  "parameter '{}' got a second gradient in one backward pass: an earlier pass ended with "
+                  "an error, or passes are nested",
+                  parameter.name)
             : fmt::format("parameter '{}' got a gradient that it did not get in the first pass, against the "
                           "promise of static_graph",
                           parameter.name));
@@ -214,10 +217,10 @@ void GradientReducer::require_unchanged() const {
       std::mismatch(parameters_.begin(), parameters_.end(), now.begin(), now.end(),
                     [](const Parameter& a, const NamedTensor& b) { return a.tensor.is_same(b.tensor); });
   if (then == parameters_.end() && here == now.end()) return;
-  throw UsageError(
-      fmt::format("parameter '{}' was added, removed, replaced or frozen after DistributedDataParallel was made: "
-                  "make it anew after such a change",
-                  then == parameters_.end() ? here->name : then->name));
+  throw UsageError(fmt::format(
+      "parameter '{}' was added, removed, replaced or frozen after DistributedDataParallel was made: "
+      "make it anew after such a change",
+      then == parameters_.end() ? here->name : then->name));
 }
 
 void GradientReducer::complete_unreached() {
@@ -225,9 +228,10 @@ void GradientReducer::complete_unreached() {
     const Parameter& parameter = parameters_[i];
     if (parameter.reached || !parameter.expected) continue;
     if (options_.static_graph && !first_pass_) {
-      throw UsageError(fmt::format("parameter '{}' got no gradient though it got one in the first pass, against "
-                                   "the promise of static_graph",
-                                   parameter.name));
+      throw UsageError(
+          fmt::format("parameter '{}' got no gradient though it got one in the first pass, against "
+                      "the promise of static_graph",
+                      parameter.name));
     }
     buckets_->take(i);
     buckets_->complete(i);
@@ -272,10 +276,10 @@ void GradientReducer::refuse_unused() const {
     fewest = std::min(fewest, users_[i]);
   }
   if (names.empty()) return;
-  throw UsageError(
-      fmt::format("{} got no gradient on {} of {} ranks: let every parameter take part in the loss, freeze those "
-                  "that do not (set_requires_grad), or set find_unused",
-                  list_of(names), group_.size() - fewest, group_.size()));
+  throw UsageError(fmt::format(
+      "{} got no gradient on {} of {} ranks: let every parameter take part in the loss, freeze those "
+      "that do not (set_requires_grad), or set find_unused",
+      list_of(names), group_.size() - fewest, group_.size()));
 }
 
 // Lets the other ranks know at once that this one goes no further: a cancelled call breaks the group.

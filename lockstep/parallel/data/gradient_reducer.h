@@ -39,14 +39,14 @@ class GradientReducer {
   struct Parameter {
     std::string name;
     at::Tensor tensor;
-    at::ScalarType dtype;             // as it was at construction
-    std::vector<std::int64_t> sizes;  // as they were at construction
+    at::ScalarType dtype;                                     // as it was at construction
+    std::vector<std::int64_t> sizes;                          // as they were at construction
     std::shared_ptr<torch::autograd::Node> accumulator = {};  // shared with graphs; ours keeps the hook alive
-    std::uintptr_t after = 0;         // the hook after accumulation
-    unsigned before = 0;              // the hook before it
-    bool expected = true;             // may get a gradient; only a known graph says no
-    bool reached = false;             // in this pass
-    bool used = false;                // since the last average
+    std::uintptr_t after = 0;                                 // the hook after accumulation
+    unsigned before = 0;                                      // the hook before it
+    bool expected = true;  // may get a gradient; only a known graph says no
+    bool reached = false;  // in this pass
+    bool used = false;     // since the last average
   };
 
   void take_parameters();

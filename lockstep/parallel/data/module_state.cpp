@@ -77,7 +77,9 @@ std::vector<Rank> ranks_with(const comm::Communicator& group, bool yes) {
   return ranks;
 }
 
-bool is_plain_memory(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
+bool is_plain_memory(const at::Tensor& tensor) {
+  return tensor.is_non_overlapping_and_dense();
+}
 
 }  // namespace
 
@@ -117,8 +119,8 @@ void broadcast_values(const comm::Communicator& group, const std::vector<NamedTe
   std::vector<at::Tensor> memory;
   for (const auto& [name, tensor] : tensors) {
     memory.push_back(is_plain_memory(tensor) ? tensor.detach() : tensor.detach().contiguous());
-    works.push_back(group.broadcast_async({static_cast<std::byte*>(memory.back().data_ptr()), tensor.nbytes()},
-                                          {.dtype = DType::uint8}));
+    works.push_back(group.broadcast_async(
+        {static_cast<std::byte*>(memory.back().data_ptr()), tensor.nbytes()}, {.dtype = DType::uint8}));
   }
   for (comm::Work& work : works) work.wait();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
