@@ -2,8 +2,11 @@
 #include "lockstep/parallel/data/gradient_reducer.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <numeric>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
@@ -25,8 +28,10 @@ namespace {
 using torch::autograd::variable_list;
 
 constexpr std::size_t kMostNames = 8;  // of parameters in one message
-// Streams of the group: what ranks say about a pass must not wait behind its gradients.
+// Streams of the group: what ranks say about a pass must not wait behind its gradients, nor giving up behind
+// either.
 constexpr std::uint32_t kCountStream = 1;
+constexpr std::uint32_t kAbandonStream = 2;
 
 // Called with whether the parameter got a gradient.
 class AfterAccumulation : public torch::autograd::FunctionPostHook {
@@ -136,21 +141,26 @@ std::unique_ptr<GradientBuckets> GradientReducer::make_buckets(BucketPlan plan) 
   return std::make_unique<GradientBuckets>(group_, std::move(tensors), std::move(plan), options_.exact);
 }
 
+// Breaks the group first: this rank leaves in the middle of a pass.
+void GradientReducer::refuse(const Parameter& parameter, std::string_view why) const {
+  abandon();
+  throw UsageError(fmt::format("parameter '{}' {}", parameter.name, why));
+}
+
 void GradientReducer::check(const Parameter& parameter, const at::Tensor& gradient) const {
-  const auto refuse = [&](const std::string& why) {
-    abandon();
-    throw UsageError(fmt::format("parameter '{}' {}", parameter.name, why));
-  };
   if (parameter.tensor.scalar_type() != parameter.dtype || parameter.tensor.sizes() != parameter.sizes) {
-    refuse(fmt::format(
-        "became {} after DistributedDataParallel was made (it was {} [{}]): make it anew after "
-        "such a change",
-        shape_of(parameter.tensor), c10::toString(parameter.dtype), fmt::join(parameter.sizes, ", ")));
+    refuse(parameter,
+           fmt::format("became {} after DistributedDataParallel was made (it was {} [{}]): make it "
+                       "anew after such a change",
+                       shape_of(parameter.tensor), c10::toString(parameter.dtype),
+                       fmt::join(parameter.sizes, ", ")));
   }
-  if (gradient.layout() != at::kStrided)
-    refuse("has a sparse gradient, which cannot be averaged: make it dense");
-  if (at::GradMode::is_enabled()) {
+  if (gradient.layout() != at::kStrided) {
+    refuse(parameter, "has a sparse gradient, which cannot be averaged: make it dense");
+  }
+  if (held_ == 0 && at::GradMode::is_enabled()) {
     refuse(
+        parameter,
         "was reached by a backward with create_graph, but averages of gradients have no graph: take second "
         "derivatives in no_sync, or without DistributedDataParallel");
   }
@@ -161,17 +171,14 @@ void GradientReducer::accumulated(std::size_t index) {
   parameter.used = true;
   if (held_ > 0) return;
   if (!in_pass_) begin_pass();
-  if (parameter.reached || !parameter.expected) {
-    abandon();
-    throw UsageError(
-        parameter.reached
-            ? fmt::format(
-                  "parameter '{}' got a second gradient in one backward pass: an earlier pass ended with "
-                  "an error, or passes are nested",
-                  parameter.name)
-            : fmt::format("parameter '{}' got a gradient that it did not get in the first pass, against the "
-                          "promise of static_graph",
-                          parameter.name));
+  if (parameter.reached) {
+    refuse(parameter,
+           "got a second gradient in one backward pass: an earlier pass ended with an error, or passes are "
+           "nested");
+  }
+  if (!parameter.expected) {
+    refuse(parameter,
+           "got a gradient that it did not get in the first pass, against the promise of static_graph");
   }
   parameter.reached = true;
   order_.push_back(index);
@@ -228,10 +235,8 @@ void GradientReducer::complete_unreached() {
     const Parameter& parameter = parameters_[i];
     if (parameter.reached || !parameter.expected) continue;
     if (options_.static_graph && !first_pass_) {
-      throw UsageError(
-          fmt::format("parameter '{}' got no gradient though it got one in the first pass, against "
-                      "the promise of static_graph",
-                      parameter.name));
+      refuse(parameter,
+             "got no gradient though it got one in the first pass, against the promise of static_graph");
     }
     buckets_->take(i);
     buckets_->complete(i);
@@ -285,7 +290,7 @@ void GradientReducer::refuse_unused() const {
 // Lets the other ranks know at once that this one goes no further: a cancelled call breaks the group.
 void GradientReducer::abandon() const noexcept {
   try {
-    group_.barrier_async({.stream = kCountStream}).cancel();
+    group_.barrier_async({.stream = kAbandonStream}).cancel();
   } catch (const Error&) {  // broken already; what broke it is on its way to the caller
   }
 }

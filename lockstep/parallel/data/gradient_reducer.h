@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -54,6 +55,7 @@ class GradientReducer {
   std::unique_ptr<GradientBuckets> make_buckets(BucketPlan plan) const;
   BucketPlan plan_for(const std::vector<std::size_t>& order) const;
 
+  [[noreturn]] void refuse(const Parameter& parameter, std::string_view why) const;
   void check(const Parameter& parameter, const at::Tensor& gradient) const;
   void accumulated(std::size_t index);
   void begin_pass();
