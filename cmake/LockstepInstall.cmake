@@ -9,6 +9,17 @@ install(TARGETS ${libraries} EXPORT LockstepTargets
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT LockstepTargets NAMESPACE Lockstep:: DESTINATION ${package_folder})
 
+# A second set, which is read only for who asks for one of its libraries as a component.
+get_property(torch_libraries GLOBAL PROPERTY LOCKSTEP_TORCH_LIBRARIES)
+list(TRANSFORM torch_libraries REPLACE "^lockstep_" "" OUTPUT_VARIABLE LOCKSTEP_TORCH_COMPONENTS)
+list(TRANSFORM libraries REPLACE "^lockstep_" "" OUTPUT_VARIABLE LOCKSTEP_COMPONENTS)
+if(torch_libraries)
+  install(TARGETS ${torch_libraries} EXPORT LockstepTorchTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT LockstepTorchTargets NAMESPACE Lockstep:: DESTINATION ${package_folder})
+endif()
+
 set(LOCKSTEP_PACKAGE_NEEDS_MPI OFF)
 if(MPI_CXX_FOUND)
   set(LOCKSTEP_PACKAGE_NEEDS_MPI ON)

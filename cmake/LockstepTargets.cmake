@@ -24,12 +24,12 @@ if(LOCKSTEP_FUZZERS)
   target_compile_options(lockstep_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# lockstep_library(name [INTERNAL] SOURCES a.cpp ... PUBLIC dependencies... PRIVATE dependencies...)
+# lockstep_library(name [INTERNAL | TORCH] SOURCES a.cpp ... PUBLIC dependencies... PRIVATE dependencies...)
 # One static target per folder: lockstep_<name>, alias Lockstep::<name>, with every header of the folder. The
 # lockstep_... targets among PRIVATE are settings of this build and stay out of the exported package, as does a
-# library that is INTERNAL.
+# library that is INTERNAL. One that is TORCH is in the half of the package that needs oneDNN and libtorch.
 function(lockstep_library name)
-  cmake_parse_arguments(ARG "INTERNAL" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "INTERNAL;TORCH" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(lockstep_${name} STATIC ${ARG_SOURCES})
   add_library(Lockstep::${name} ALIAS lockstep_${name})
   set_target_properties(lockstep_${name} PROPERTIES
@@ -37,15 +37,17 @@ function(lockstep_library name)
   target_compile_features(lockstep_${name} PUBLIC cxx_std_20)
   target_include_directories(lockstep_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
-  if(NOT ARG_INTERNAL)
-    list(FILTER headers EXCLUDE REGEX "/kernels/compute/")
+  if(name STREQUAL "kernels")
+    list(FILTER headers EXCLUDE REGEX "/kernels/compute/")  # of a library of its own
   endif()
   target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
 
   set(private ${ARG_PRIVATE} lockstep_flags)
   list(TRANSFORM private REPLACE "^(lockstep_.*)$" "$<BUILD_INTERFACE:\\1>")
   target_link_libraries(lockstep_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${private})
-  if(NOT ARG_INTERNAL)
+  if(ARG_TORCH)
+    set_property(GLOBAL APPEND PROPERTY LOCKSTEP_TORCH_LIBRARIES lockstep_${name})
+  elseif(NOT ARG_INTERNAL)
     set_property(GLOBAL APPEND PROPERTY LOCKSTEP_LIBRARIES lockstep_${name})
   endif()
 endfunction()

@@ -1,5 +1,5 @@
-# Builds tests/install/consumer against the project in one of three ways and runs it.
-#   HOW  find_package | pkg_config | add_subdirectory        WORK  a folder that is made anew
+# Builds tests/install/consumer against the project in one of four ways and runs it.
+#   HOW  find_package | find_parallel | pkg_config | add_subdirectory        WORK  a folder that is made anew
 #   BUILD, SOURCE  of the project    COMPILER, LAUNCHER, LIBDIR, SANITIZE  as in its build
 file(REMOVE_RECURSE ${WORK})
 set(prefix ${WORK}/prefix)
