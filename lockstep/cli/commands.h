@@ -26,8 +26,6 @@ void add_bench(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_keygen(CLI::App& app, Invocation& invocation);
 void add_launch(CLI::App& app, Invocation& invocation);
-// Only in a program that was built with the trainer.
-void add_train(CLI::App& app, Invocation& invocation);
 void add_prepare(CLI::App& app, Invocation& invocation);
 
 }  // namespace lockstep::cli

@@ -10,6 +10,7 @@
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
+#include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/version.h"
 
 namespace lockstep::cli {
@@ -31,10 +32,8 @@ void describe(CLI::App& app, Invocation& invocation) {
   add_doctor(app, invocation);
   add_keygen(app, invocation);
   add_launch(app, invocation);
-#ifdef LOCKSTEP_TRAIN
-  add_train(app, invocation);
-#endif
   add_prepare(app, invocation);
+  add_trainer_commands(app, invocation);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {

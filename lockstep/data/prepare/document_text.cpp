@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/data/corpus/bad_file.h"
+#include "lockstep/data/tokenizer/json_reason.h"
 #include "lockstep/data/tokenizer/utf8.h"
 
 namespace lockstep::data {
@@ -31,7 +32,7 @@ std::string json_text(const Piece& piece, const std::string& key) {
     }
     return std::move(found->get_ref<std::string&>());
   } catch (const Json::exception& error) {
-    throw bad_line(fmt::format("this is not valid JSON: {}", error.what()));
+    throw bad_line("this is not valid JSON: " + json_reason(error));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/data/tokenizer/byte_map.h"
 #include "lockstep/data/tokenizer/hugging_face.h"
+#include "lockstep/data/tokenizer/json_reason.h"
 #include "lockstep/data/tokenizer/splitter.h"
 
 namespace lockstep::data {
@@ -50,7 +51,7 @@ class Reader {
       if (!file.is_object()) corrupt("the file is not a JSON object");
       return file;
     } catch (const Json::exception& error) {
-      corrupt(fmt::format("this is not valid JSON: {}", error.what()));
+      corrupt("this is not valid JSON: " + json_reason(error));
     }
   }
 

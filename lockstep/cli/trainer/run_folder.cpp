@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/train/run_folder.h"
+#include "lockstep/cli/trainer/run_folder.h"
 
 #include <chrono>
 #include <filesystem>

@@ -11,10 +11,10 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/arguments.h"
-#include "lockstep/cli/commands.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
-#include "lockstep/cli/train/run_folder.h"
+#include "lockstep/cli/trainer/commands.h"
+#include "lockstep/cli/trainer/run_folder.h"
 #include "lockstep/comm/connect.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/load.h"
@@ -151,7 +151,7 @@ class TrainUsage : public CLI::Formatter {
 }  // namespace
 
 void add_train(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("train", "Train the model that a run file describes");
+  CLI::App* command = app.add_subcommand("train", kTrainSummary);
   command->prefix_command();
   command->formatter(std::make_shared<TrainUsage>());
   command->footer(

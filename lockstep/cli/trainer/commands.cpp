@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/trainer/commands.h"
+
+namespace lockstep::cli {
+
+void add_trainer_commands(CLI::App& app, Invocation& invocation) {
+  add_train(app, invocation);
+}
+
+}  // namespace lockstep::cli

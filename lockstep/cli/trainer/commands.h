@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands that compute with libtorch, which takes longer to load than most other commands take to run.
+// So they live in a program of their own, lockstep-trainer, and `lockstep` hands over to it.
+#pragma once
+
+#include "lockstep/cli/commands.h"
+
+namespace lockstep::cli {
+
+// All of them. In lockstep (forward.cpp) they start lockstep-trainer, in lockstep-trainer (commands.cpp) they
+// do their work.
+void add_trainer_commands(CLI::App& app, Invocation& invocation);
+
+inline constexpr const char* kTrainSummary = "Train the model that a run file describes";
+void add_train(CLI::App& app, Invocation& invocation);
+
+}  // namespace lockstep::cli

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/cli/trainer/commands.h"
+
+namespace lockstep::cli {
+namespace {
+
+// Becomes lockstep-trainer; returns only by an error.
+int hand_over(const std::string& command, const std::vector<std::string>& arguments) {
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "lockstep-trainer";
+  std::vector<std::string> words = {"lockstep", command};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(program.c_str(), argv.data());
+  if (errno == ENOENT) {
+    throw UsageError(
+        fmt::format("lockstep {}: {} is missing, because this lockstep was built without the trainer "
+                    "(LOCKSTEP_TRAIN=OFF)",
+                    command, program.string()));
+  }
+  throw UsageError(fmt::format("cannot start {}: {}", program.string(), std::strerror(errno)));
+}
+
+void add_forwarded(CLI::App& app, Invocation& invocation, const std::string& name, const char* summary) {
+  CLI::App* command = app.add_subcommand(name, summary);
+  command->prefix_command();
+  command->set_help_flag("");  // --help is the other program's to answer
+  command->callback([name, &invocation] {
+    invocation.action = [name, &invocation] { return hand_over(name, invocation.trailing); };
+  });
+}
+
+}  // namespace
+
+void add_trainer_commands(CLI::App& app, Invocation& invocation) {
+  add_forwarded(app, invocation, "train", kTrainSummary);
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `lockstep prepare` and `lockstep train` as users call them, on a text small enough for a test.
+#include <csignal>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A folder with a corpus of bytes and a run file for a tiny model.
+class TrainProgram : public ::testing::Test {
+ protected:
+  TrainProgram() {
+    std::string text;
+    for (int i = 0; i < 4000; ++i) text += "line " + std::to_string(i * i % 977) + " of the text\n";
+    const std::string file = folder_.write("text.txt", text);
+    const Finished prepared =
+        run_program({"prepare", file, "--tokenizer", "bytes", "--output", folder_.file("corpus")});
+    EXPECT_EQ(prepared.exit_code, 0) << prepared.error_output;
+    run_ = folder_.write("run.toml", R"([model]
+name = "llama"
+layers = 2
+width = 32
+heads = 4
+kv_heads = 2
+ffn_width = 64
+vocab_size = 512
+[data]
+train = [")" + folder_.file("corpus") + R"("]
+validation = [")" + folder_.file("corpus") +
+                                         R"("]
+[training]
+steps = 4
+seq_len = 32
+micro_batch_size = 2
+global_batch_size = 16
+[parallelism]
+lanes = 4
+[validation]
+freq = 2
+steps = 3
+)");
+  }
+
+  Finished train(std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"train", run_});
+    return run_program(std::move(flags));
+  }
+
+  // What every step of a run came to, without times.
+  std::vector<nlohmann::json> steps_of(const std::string& run) {
+    std::istringstream lines(read_file(folder_.file(run) + "/metrics.jsonl"));
+    std::vector<nlohmann::json> steps;
+    for (std::string line; std::getline(lines, line);) {
+      nlohmann::json step = nlohmann::json::parse(line);
+      for (const char* name : {"time", "tokens_per_s", "step_s"}) step.erase(name);
+      steps.push_back(std::move(step));
+    }
+    return steps;
+  }
+
+  TemporaryFolder folder_;
+  std::string run_;
+};
+
+TEST_F(TrainProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
+  for (const char* dtype : {"fp32", "bf16", "fp16"}) {
+    std::vector<nlohmann::json> alone;
+    for (const char* workers : {"1", "2", "3"}) {
+      const std::string run = std::string(dtype) + workers;
+      const Finished finished =
+          train({"--workers", workers, "--training.dtype", dtype, "--job.dump_folder", folder_.file(run)});
+      ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+      EXPECT_THAT(finished.output, HasSubstr("done after 4 of 4 steps"));
+      const std::vector<nlohmann::json> steps = steps_of(run);
+      ASSERT_EQ(steps.size(), 4U);
+      EXPECT_TRUE(steps[1].contains("validation/loss"));
+      if (alone.empty()) alone = steps;
+      EXPECT_EQ(steps, alone) << workers << " workers in " << dtype;
+    }
+  }
+}
+
+TEST_F(TrainProgram, TheResolvedRunGivesTheSameRun) {
+  ASSERT_EQ(train({"--workers", "2", "--job.dump_folder", folder_.file("a")}).exit_code, 0);
+  const Finished again =
+      run_program({"train", folder_.file("a") + "/resolved.toml", "--job.dump_folder", folder_.file("b")});
+  ASSERT_EQ(again.exit_code, 0) << again.error_output;
+  EXPECT_EQ(steps_of("b"), steps_of("a"));
+}
+
+TEST_F(TrainProgram, RanksMayComeFromALauncher) {
+  const Finished finished = run_shell("\"$LOCKSTEP\" launch -n 2 -- \"$LOCKSTEP\" train " + run_ +
+                                      " --job.dump_folder " + folder_.file("launched"));
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_EQ(steps_of("launched").size(), 4U);
+}
+
+TEST_F(TrainProgram, ASignalEndsAllRanksAfterTheSameStep) {
+  Program program({"train", run_, "--workers", "2", "--training.steps", "1000000", "--job.dump_folder",
+                   folder_.file("stopped")});
+  const std::string metrics = folder_.file("stopped") + "/metrics.jsonl";
+  for (int i = 0; i < 600 && !std::filesystem::exists(metrics); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  program.signal(SIGINT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130) << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("stopped after"));
+  EXPECT_THAT(finished.error_output, HasSubstr("lockstep: interrupted by SIGINT\n"));
+}
+
+TEST_F(TrainProgram, MistakesGetOneSentence) {
+  const auto sentence = [&](const std::vector<std::string>& flags, int code) {
+    const Finished finished = train(flags);
+    EXPECT_EQ(finished.exit_code, code) << finished.error_output;
+    EXPECT_THAT(finished.error_output, StartsWith("lockstep: "));
+    EXPECT_EQ(lines_in(finished.error_output), 1) << finished.error_output;
+    return finished.error_output;
+  };
+  EXPECT_THAT(sentence({"--training.stepz", "3"}, 2), HasSubstr("did you mean 'training.steps'"));
+  EXPECT_THAT(sentence({"--workers", "none"}, 2), HasSubstr("--workers is 'none'"));
+  EXPECT_THAT(sentence({"--workers"}, 2), HasSubstr("--workers needs a number"));
+  EXPECT_THAT(sentence({"--training.global_batch_size", "17"}, 2), HasSubstr("nearest that work"));
+  EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]"}, 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence({"--model.vocab_size", "40"}, 65), HasSubstr("corpus"));
+  EXPECT_THAT(sentence({"--job.dump_folder", "/proc/nowhere"}, 2), HasSubstr("/proc/nowhere"));
+  EXPECT_EQ(run_program({"train"}).error_output,
+            "lockstep: no run file: write it first, as in `lockstep train run.toml --workers 2`\n");
+}
+
+}  // namespace
+}  // namespace lockstep::testing
