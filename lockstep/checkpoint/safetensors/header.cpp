@@ -85,8 +85,9 @@ SafetensorsHeader parse_safetensors(ConstBytes file, const std::string& name) {
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), kLengthBytes);
   if (length > kMaxHeaderBytes) {
-    bad_file(name, 0, fmt::format("a header of {} bytes, of at most {}: this is no safetensors file", length,
-                                  kMaxHeaderBytes));
+    bad_file(name, 0,
+             fmt::format("a header of {} bytes, of at most {}: this is no safetensors file", length,
+                         kMaxHeaderBytes));
   }
   if (length > file.size() - kLengthBytes) {
     bad_file(name, file.size(), fmt::format("the file ends here, within its header of {} bytes", length));

@@ -122,8 +122,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   DeclaredTensor* tensor_ = nullptr;
   unsigned seen_ = 0;  // fields of the tensor
   bool had_metadata_ = false;
-  std::string* text_ = nullptr;                     // where the next text goes
-  std::vector<std::uint64_t>* numbers_ = nullptr;   // where the next list goes
+  std::string* text_ = nullptr;                    // where the next text goes
+  std::vector<std::uint64_t>* numbers_ = nullptr;  // where the next list goes
   std::string reason_;
   std::size_t position_ = 0;
 };

@@ -63,8 +63,9 @@ std::uint64_t OutgoingTensor::bytes() const {
 void write_safetensors(const std::string& path, std::vector<OutgoingTensor> tensors,
                        const Metadata& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const OutgoingTensor& a, const OutgoingTensor& b) {
-    return std::tuple(place_of(a.dtype), std::cref(a.name)) <
-           std::tuple(place_of(b.dtype), std::cref(b.name));
+    const std::ptrdiff_t at = place_of(a.dtype);
+    const std::ptrdiff_t other = place_of(b.dtype);
+    return std::tie(at, a.name) < std::tie(other, b.name);
   });
   const std::string temporary = fmt::format("{}.partial-{}", path, ::getpid());
   try {
