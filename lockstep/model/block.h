@@ -4,6 +4,7 @@
 // its parameters and computes with those it is given.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "lockstep/model/parameter_spec.h"
+#include "lockstep/nn/key_value_cache.h"
 #include "lockstep/nn/parameter.h"
 
 namespace lockstep::model {
@@ -20,6 +22,10 @@ namespace lockstep::model {
 struct Batch {
   at::Tensor tokens;   // int32, [sequences, length]
   at::Tensor targets;  // int32, the same shape; a negative one does not count
+  // For reading a sequence piece by piece: the place of the first token, and what the block that is being
+  // computed remembers of the places before. Null: everything is in `tokens`.
+  std::int64_t first_place = 0;
+  nn::KeyValueCache* cache = nullptr;
 };
 
 // The parameters of a block, in the order in which it declared them.

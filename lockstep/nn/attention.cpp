@@ -81,8 +81,13 @@ at::Tensor attention_by_aten(const at::Tensor& q, const at::Tensor& k, const at:
 }  // namespace
 
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, std::int64_t heads,
-                            std::int64_t kv_heads) {
+                            std::int64_t kv_heads, KeyValueCache* cache) {
   LOCKSTEP_CHECK(q.dim() == 3 && q.size(2) % heads == 0 && heads % kv_heads == 0);
+  if (cache != nullptr) {
+    cache->append(k, v);
+    // Otherwise nothing came before, and the usual way is the fastest.
+    if (cache->length() > q.size(1)) return cached_attention(q, *cache, heads, kv_heads);
+  }
   if (!has_kernels(q)) return attention_by_aten(q, k, v, heads, kv_heads);
   return Attention::apply(q, k, v, heads, kv_heads);
 }

@@ -28,7 +28,7 @@ class Embedding final : public Block {
             weight_matrix("wpe.weight", config_.positions, config_.width, Shard::replicated, 0.01F)};
   }
   at::Tensor forward(const at::Tensor&, const Batch& batch, BlockParameters p) const override {
-    return nn::embedding(batch.tokens, *p[0], p[1]);
+    return nn::embedding(batch.tokens, *p[0], p[1], batch.first_place);
   }
 
  private:
@@ -57,13 +57,13 @@ class Layer final : public Block {
             bias(prefix_ + "mlp.c_proj.bias", width)};
   }
 
-  at::Tensor forward(const at::Tensor& hidden, const Batch&, BlockParameters p) const override {
+  at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
     const std::int64_t width = config_.width;
     const at::Tensor normed = nn::layer_norm(hidden, *p[0], *p[1], config_.norm_epsilon);
     const at::Tensor qkv = nn::linear(normed, *p[2], p[3]);
     const at::Tensor mixed =
         nn::causal_attention(qkv.narrow(2, 0, width), qkv.narrow(2, width, width),
-                             qkv.narrow(2, 2 * width, width), config_.heads, config_.heads);
+                             qkv.narrow(2, 2 * width, width), config_.heads, config_.heads, batch.cache);
     const at::Tensor middle = hidden.add(nn::linear(mixed, *p[4], p[5]));
     const at::Tensor wide =
         nn::linear(nn::layer_norm(middle, *p[6], *p[7], config_.norm_epsilon), *p[8], p[9]);

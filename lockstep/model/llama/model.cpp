@@ -55,12 +55,12 @@ class Layer final : public Block {
             weight_matrix(prefix_ + "mlp.down_proj.weight", width, ffn, Shard::columns, branch)};
   }
 
-  at::Tensor forward(const at::Tensor& hidden, const Batch&, BlockParameters p) const override {
+  at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
     const at::Tensor normed = nn::rms_norm(hidden, *p[0], config_.norm_epsilon);
-    const at::Tensor q = nn::rotary(nn::linear(normed, *p[1]), *table_);
-    const at::Tensor k = nn::rotary(nn::linear(normed, *p[2]), *table_);
+    const at::Tensor q = nn::rotary(nn::linear(normed, *p[1]), *table_, batch.first_place);
+    const at::Tensor k = nn::rotary(nn::linear(normed, *p[2]), *table_, batch.first_place);
     const at::Tensor mixed =
-        nn::causal_attention(q, k, nn::linear(normed, *p[3]), config_.heads, config_.kv_heads);
+        nn::causal_attention(q, k, nn::linear(normed, *p[3]), config_.heads, config_.kv_heads, batch.cache);
     const at::Tensor middle = hidden.add(nn::linear(mixed, *p[4]));
     const at::Tensor input = nn::rms_norm(middle, *p[5], config_.norm_epsilon);
     return middle.add(nn::linear(nn::swiglu(nn::linear(input, *p[6]), nn::linear(input, *p[7])), *p[8]));

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/error.h"
+#include "lockstep/checkpoint/hugging_face/config.h"
+#include "lockstep/checkpoint/hugging_face/json_file.h"
+#include "lockstep/spec/check.h"
+#include "lockstep/spec/key.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+using nlohmann::json;
+
+class ConfigReader {
+ public:
+  ConfigReader(std::string_view text, const std::string& name)
+      : name_(name), json_(parse_object(text, name)) {}
+
+  FolderConfig read() {
+    const std::string type = text_at("model_type");
+    if (type == "gpt2") {
+      read_gpt();
+    } else if (type == "llama") {
+      read_llama();
+    } else {
+      throw UsageError(fmt::format("{}: model_type is '{}': lockstep reads gpt2 and llama", name_, type));
+    }
+    FolderConfig config = {.model = checked_model(), .dtype = dtype()};
+    if (const json& token = at("eos_token_id"); token.is_number_unsigned() && token <= UINT32_MAX) {
+      config.end_of_text = token.get<std::uint32_t>();
+    }
+    return config;
+  }
+
+ private:
+  void read_gpt() {
+    run_.model.name = spec::ModelFamily::gpt;
+    set("layers", "n_layer");
+    set("width", "n_embd");
+    set("heads", "n_head");
+    set_if_given("ffn_width", "n_inner");
+    set("vocab_size", "vocab_size");
+    set("max_seq_len", "n_positions");
+    set_if_given("norm_eps", "layer_norm_epsilon");
+    for (const char* field : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"}) expect_false(field);
+    if (const std::string gelu = text_at("activation_function", "gelu_new");
+        gelu != "gelu_new" && gelu != "gelu_pytorch_tanh") {
+      not_supported("activation_function", gelu);
+    }
+    if (at("tie_word_embeddings") == false) not_supported("tie_word_embeddings", "false");
+  }
+
+  void read_llama() {
+    run_.model.name = spec::ModelFamily::llama;
+    set("layers", "num_hidden_layers");
+    set("width", "hidden_size");
+    set("heads", "num_attention_heads");
+    set_if_given("kv_heads", "num_key_value_heads");
+    set_if_given("head_width", "head_dim");
+    set("ffn_width", "intermediate_size");
+    set("vocab_size", "vocab_size");
+    set("max_seq_len", "max_position_embeddings");
+    set_if_given("norm_eps", "rms_norm_eps");
+    set_if_given("rope_theta", "rope_theta");
+    run_.model.tied_embeddings = false;
+    set_if_given("tied_embeddings", "tie_word_embeddings");
+    for (const char* field : {"attention_bias", "mlp_bias"}) expect_false(field);
+    for (const char* field : {"rope_scaling", "rope_parameters"}) {
+      if (!at(field).is_null()) not_supported(field, at(field).dump());
+    }
+    if (const std::string act = text_at("hidden_act", "silu"); act != "silu")
+      not_supported("hidden_act", act);
+  }
+
+  // Null when there is none.
+  const json& at(const char* field) const {
+    static const json kNone;
+    const auto found = json_.find(field);
+    return found == json_.end() ? kNone : *found;
+  }
+
+  std::string text_at(const char* field, const std::string& otherwise = {}) const {
+    const json& value = at(field);
+    if (value.is_null() && !otherwise.empty()) return otherwise;
+    if (!value.is_string()) throw DataError(fmt::format("{}: {} is missing or no text", name_, field));
+    return value.get<std::string>();
+  }
+
+  void set(const std::string& key, const char* field) {
+    if (at(field).is_null()) throw DataError(fmt::format("{}: {} is missing", name_, field));
+    set_if_given(key, field);
+  }
+
+  void set_if_given(const std::string& key_name, const char* field) {
+    const json& given = at(field);
+    if (given.is_null()) return;
+    const spec::Key& key = *spec::find_key("model." + key_name);
+    spec::Value value = key.get(run_);
+    const auto refuse = [&](const std::string& why) {
+      throw DataError(fmt::format("{}: {} {}", name_, field, why));
+    };
+    if (std::holds_alternative<bool>(value) && given.is_boolean()) {
+      value = given.get<bool>();
+    } else if (std::holds_alternative<double>(value) && given.is_number()) {
+      value = given.get<double>();
+    } else if (std::holds_alternative<std::int64_t>(value) && given.is_number_unsigned() &&
+               given <= INT64_MAX) {
+      value = given.get<std::int64_t>();
+    } else {
+      refuse(fmt::format("is {}, which is of the wrong kind", given.dump()));
+    }
+    if (const auto why = spec::why_refused(key, value)) refuse(*why);
+    key.set(run_, value);
+  }
+
+  void expect_false(const char* field) const {
+    if (!at(field).is_null() && at(field) != false) not_supported(field, at(field).dump());
+  }
+
+  [[noreturn]] void not_supported(const char* field, const std::string& value) const {
+    throw UsageError(fmt::format("{}: {} is {}, which lockstep's models do not have", name_, field, value));
+  }
+
+  spec::Model checked_model() {
+    run_.training.seq_len = run_.model.max_seq_len;
+    spec::fill_model(run_);
+    try {
+      spec::check_run(run_);
+    } catch (const UsageError& error) {
+      throw DataError(fmt::format("{}: {}", name_, error.what()));
+    }
+    return run_.model;
+  }
+
+  std::optional<DType> dtype() const {
+    const json& given = at("torch_dtype").is_null() ? at("dtype") : at("torch_dtype");
+    if (given == "float32") return DType::fp32;
+    if (given == "bfloat16") return DType::bf16;
+    if (given == "float16") return DType::fp16;
+    return std::nullopt;
+  }
+
+  const std::string& name_;
+  json json_;
+  spec::RunSpec run_;
+};
+
+}  // namespace
+
+FolderConfig read_config(std::string_view text, const std::string& name) {
+  return ConfigReader(text, name).read();
+}
+
+}  // namespace lockstep::checkpoint

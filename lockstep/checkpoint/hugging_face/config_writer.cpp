@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/error.h"
+#include "lockstep/checkpoint/hugging_face/config.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json gpt(const spec::Model& model) {
+  return {{"architectures", {"GPT2LMHeadModel"}},
+          {"model_type", "gpt2"},
+          {"activation_function", "gelu_new"},
+          {"n_layer", model.layers},
+          {"n_embd", model.width},
+          {"n_head", model.heads},
+          {"n_inner", model.ffn_width},
+          {"n_positions", model.max_seq_len},
+          {"n_ctx", model.max_seq_len},
+          {"vocab_size", model.vocab_size},
+          {"layer_norm_epsilon", model.norm_eps},
+          {"attn_pdrop", model.dropout},
+          {"embd_pdrop", model.dropout},
+          {"resid_pdrop", model.dropout},
+          {"tie_word_embeddings", true}};
+}
+
+ordered_json llama(const spec::Model& model) {
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"model_type", "llama"},
+          {"hidden_act", "silu"},
+          {"num_hidden_layers", model.layers},
+          {"hidden_size", model.width},
+          {"num_attention_heads", model.heads},
+          {"num_key_value_heads", model.kv_heads},
+          {"head_dim", model.head_width},
+          {"intermediate_size", model.ffn_width},
+          {"max_position_embeddings", model.max_seq_len},
+          {"vocab_size", model.vocab_size},
+          {"rms_norm_eps", model.norm_eps},
+          {"rope_theta", model.rope_theta},
+          {"rope_scaling", nullptr},
+          {"attention_bias", false},
+          {"mlp_bias", false},
+          {"tie_word_embeddings", model.tied_embeddings}};
+}
+
+const char* torch_name_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return "bfloat16";
+    case DType::fp16:
+      return "float16";
+    default:
+      return "float32";
+  }
+}
+
+// Without them, transformers would take the tokens of the models that the two were first made for.
+void add_special_tokens(ordered_json& json, const FolderConfig& config) {
+  const ordered_json token = config.end_of_text ? ordered_json(*config.end_of_text) : ordered_json(nullptr);
+  json["bos_token_id"] = token;
+  json["eos_token_id"] = token;
+}
+
+}  // namespace
+
+std::string to_config_json(const FolderConfig& config) {
+  LOCKSTEP_CHECK(config.model.name != spec::ModelFamily::mlp, "an mlp has no equal in transformers");
+  ordered_json json = config.model.name == spec::ModelFamily::gpt ? gpt(config.model) : llama(config.model);
+  if (config.dtype) json["torch_dtype"] = torch_name_of(*config.dtype);
+  add_special_tokens(json, config);
+  return json.dump(2) + "\n";
+}
+
+std::string to_generation_config_json(const FolderConfig& config) {
+  ordered_json json = {{"_from_model_config", true}};
+  add_special_tokens(json, config);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model as a folder that Hugging Face's transformers and most other programs open: config.json,
+// generation_config.json, tokenizer.json, and the weights in model.safetensors or, above a size, in numbered
+// files with model.safetensors.index.json.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/checkpoint/hugging_face/config.h"
+#include "lockstep/checkpoint/safetensors/file.h"
+#include "lockstep/data/tokenizer/tokenizer.h"
+
+namespace lockstep::checkpoint {
+
+inline constexpr std::uint64_t kMaxShardBytes = 5'000'000'000;
+
+// The folder is made if need be; weight files that were in it and do not belong to the new ones are removed.
+// A folder whose writing was interrupted is one without weights, or with all of the old or the new ones.
+// `tokenizer` may be null. UsageError when something cannot be written.
+void save_folder(const std::string& path, const FolderConfig& config, std::vector<OutgoingTensor> tensors,
+                 const data::Tokenizer* tokenizer, std::uint64_t max_shard_bytes = kMaxShardBytes);
+
+// Which tensors go into which file: in their order, no file above the limit unless it has one tensor only.
+std::vector<std::vector<OutgoingTensor>> shards_of(std::vector<OutgoingTensor> tensors,
+                                                   std::uint64_t max_bytes);
+
+class ModelFolder {
+ public:
+  // Reads and checks everything but the values. UsageError when a file is missing, or the model is not one of
+  // ours; DataError when a file is corrupt.
+  explicit ModelFolder(const std::string& path);
+
+  struct Found {
+    const SafetensorsFile* file = nullptr;
+    const StoredTensor* tensor = nullptr;
+  };
+
+  const std::string& path() const { return path_; }
+  const FolderConfig& config() const { return config_; }
+  // Both null when there is no such tensor.
+  Found find(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  std::string path_;
+  FolderConfig config_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+};
+
+}  // namespace lockstep::checkpoint

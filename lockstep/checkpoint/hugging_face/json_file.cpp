@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/checkpoint/hugging_face/json_file.h"
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/mapped_file.h"
+#include "lockstep/data/tokenizer/json_reason.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
+
+}  // namespace
+
+nlohmann::json parse_object(std::string_view text, const std::string& name) {
+  nlohmann::json value;
+  try {
+    value = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: {}", name, data::json_reason(error)));
+  }
+  if (!value.is_object()) throw DataError(fmt::format("{}: it is not a JSON object", name));
+  return value;
+}
+
+std::string text_of_file(const std::string& path) {
+  const MappedFile file(path);
+  if (file.size() > kMaxFileBytes) {
+    throw DataError(fmt::format("{}: {} bytes are more than the {} that such a file may have", path,
+                                file.size(), kMaxFileBytes));
+  }
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
+}
+
+}  // namespace lockstep::checkpoint

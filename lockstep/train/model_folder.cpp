@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/model_folder.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/empty.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/checkpoint/hugging_face/state.h"
+#include "lockstep/model/gpt/state_names.h"
+#include "lockstep/model/llama/state_names.h"
+#include "lockstep/nn/tensor_view.h"
+#include "lockstep/train/model_of.h"
+
+namespace lockstep::train {
+namespace {
+
+struct Family {
+  model::StateName (*state_name)(const model::ParameterSpec&);
+  bool (*is_not_trained)(std::string_view);
+};
+
+Family family_of(const spec::Model& spec) {
+  if (spec.name == spec::ModelFamily::gpt) return {model::gpt::state_name, model::gpt::is_not_trained};
+  LOCKSTEP_CHECK(spec.name == spec::ModelFamily::llama);
+  return {model::llama::state_name, model::llama::is_not_trained};
+}
+
+std::vector<checkpoint::StateTensor> state_of(const Family& family, const model::FlatLayout& layout,
+                                              std::span<float> values) {
+  std::vector<checkpoint::StateTensor> tensors;
+  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
+    const auto [first, count] = layout.places()[i];
+    model::StateName in_file = family.state_name(layout.specs()[i]);
+    tensors.push_back(
+        {.name = std::move(in_file.name),
+         .other_name = std::move(in_file.other_name),
+         .shape = layout.specs()[i].shape,
+         .transposed = in_file.transposed,
+         .values = values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count))});
+  }
+  return tensors;
+}
+
+}  // namespace
+
+void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
+                std::span<float> values, DType dtype, const data::Tokenizer* tokenizer) {
+  std::vector<checkpoint::OutgoingTensor> tensors;
+  for (const checkpoint::StateTensor& tensor : state_of(family_of(spec), layout, values)) {
+    tensors.push_back(checkpoint::outgoing(tensor, dtype));
+  }
+  const checkpoint::FolderConfig config = {
+      .model = spec,
+      .dtype = dtype,
+      .end_of_text = tokenizer != nullptr ? tokenizer->end_of_document() : std::nullopt};
+  checkpoint::save_folder(path, config, std::move(tensors), tokenizer);
+}
+
+void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
+                 const model::FlatLayout& layout, std::span<float> values) {
+  const Family family = family_of(spec);
+  checkpoint::read_state(folder, state_of(family, layout, values), family.is_not_trained);
+}
+
+LoadedModel::LoadedModel(const std::string& path, std::optional<DType> dtype)
+    : LoadedModel(checkpoint::ModelFolder(path), dtype) {}
+
+LoadedModel::LoadedModel(const checkpoint::ModelFolder& folder, std::optional<DType> dtype)
+    : config_(folder.config()),
+      model_(model_of(config_.model)),
+      layout_(model_),
+      values_(at::empty({layout_.elements()}, at::kFloat)) {
+  load_values(folder, config_.model, layout_, nn::floats_of(values_));
+  values_ = values_.to(nn::scalar_type_of(dtype.value_or(config_.dtype.value_or(DType::fp32))));
+  parameters_ = std::make_unique<const model::Parameters>(layout_, values_, no_gradients(layout_.elements()));
+}
+
+at::Tensor no_gradients(std::int64_t elements) {
+  return at::empty({1}, at::kFloat).expand({elements});
+}
+
+}  // namespace lockstep::train

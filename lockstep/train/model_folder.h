@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Between models in memory and folders as Hugging Face's programs have them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "lockstep/checkpoint/hugging_face/folder.h"
+#include "lockstep/data/tokenizer/tokenizer.h"
+#include "lockstep/model/parameters.h"
+#include "lockstep/spec/run_spec.h"
+
+namespace lockstep::train {
+
+// `values` are the flat parameters; files get them in `dtype`. `tokenizer` may be null. UsageError when
+// something cannot be written.
+void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
+                std::span<float> values, DType dtype, const data::Tokenizer* tokenizer);
+
+// Fills the flat parameters of a model from a folder. UsageError naming the first tensor that does not fit.
+void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
+                 const model::FlatLayout& layout, std::span<float> values);
+
+// A model from a folder, to compute with but not to train.
+class LoadedModel {
+ public:
+  // In the dtype that the folder's configuration names, or `dtype`. Errors are those of ModelFolder and
+  // load_values().
+  explicit LoadedModel(const std::string& path, std::optional<DType> dtype = std::nullopt);
+
+  const spec::Model& spec() const { return config_.model; }
+  // The one of the folder that ends a document; none when it does not tell.
+  std::optional<std::uint32_t> end_of_text() const { return config_.end_of_text; }
+  const model::Model& model() const { return model_; }
+  const model::FlatLayout& layout() const { return layout_; }
+  const at::Tensor& values() const { return values_; }  // flat
+  const model::Parameters& parameters() const { return *parameters_; }
+
+ private:
+  LoadedModel(const checkpoint::ModelFolder& folder, std::optional<DType> dtype);
+
+  checkpoint::FolderConfig config_;
+  model::Model model_;
+  model::FlatLayout layout_;
+  at::Tensor values_;
+  std::unique_ptr<const model::Parameters> parameters_;
+};
+
+// For blocks that only go forward: looks like the gradients of so many elements, and takes no memory.
+at::Tensor no_gradients(std::int64_t elements);
+
+}  // namespace lockstep::train
