@@ -56,13 +56,14 @@ steps = 3
     return run_program(std::move(flags));
   }
 
-  // What every step of a run came to, without times.
+  // What every step of a run came to, without times and what the machine did.
   std::vector<nlohmann::json> steps_of(const std::string& run) {
     std::istringstream lines(read_file(folder_.file(run) + "/metrics.jsonl"));
     std::vector<nlohmann::json> steps;
     for (std::string line; std::getline(lines, line);) {
       nlohmann::json step = nlohmann::json::parse(line);
-      for (const char* name : {"time", "tokens_per_s", "step_s"}) step.erase(name);
+      for (const char* name : {"time", "tokens_per_s", "step_s", "mfu", "page_faults", "peak_memory_mib"})
+        step.erase(name);
       steps.push_back(std::move(step));
     }
     return steps;
