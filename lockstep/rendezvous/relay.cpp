@@ -17,8 +17,11 @@ namespace {
 constexpr int kMostReads = 16;  // at a time
 
 // O_NONBLOCK on the descriptor itself would change it for all who share it, and stay if we are killed. None
-// where that cannot be: files (which never block), sockets, terminals of another user.
+// where that cannot be: files (which never block), sockets, terminals of another user; nor where nothing may
+// be written, which must stay so.
 transport::Descriptor open_anew(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return {};
   struct stat about {};
   if (::fstat(fd, &about) != 0 || !(S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode))) return {};
   const std::string path = fmt::format("/proc/self/fd/{}", fd);
