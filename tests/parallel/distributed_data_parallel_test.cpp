@@ -199,7 +199,9 @@ TEST(DistributedDataParallel, KeepsGradientsInOneBucketFromStepToStep) {
       for (const at::Tensor& parameter : net->parameters()) {
         if (parameter.grad().defined()) now.push_back(parameter.grad().data_ptr());
       }
-      if (step > 0) EXPECT_EQ(now, places);
+      if (step > 0) {
+        EXPECT_EQ(now, places);
+      }
       places = now;
       EXPECT_EQ(net->out.grad().strides(), net->out.strides());
       const auto [low, high] = std::minmax_element(now.begin(), now.end());
