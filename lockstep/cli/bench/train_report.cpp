@@ -7,30 +7,32 @@
 namespace lockstep::cli {
 namespace {
 
+// `value_of` gets the number of the turn.
 Spread spread_over(const TrainMeasurement& measurement, auto value_of) {
   std::vector<double> values;
-  for (const TrainTurn& turn : measurement.turns) values.push_back(value_of(turn));
+  for (std::size_t turn = 0; turn < measurement.turns.size(); ++turn) values.push_back(value_of(turn));
   return spread_of(values);
 }
 
 }  // namespace
 
 std::vector<TrainFigures> figures_of(std::span<const TrainMeasurement> measurements, const TrainWork& work) {
+  const std::vector<TrainTurn>& ours = measurements.front().turns;
   std::vector<TrainFigures> systems;
-  const double peak =
-      spread_over(measurements.front(), [](const TrainTurn& turn) { return turn.gemm_peak_gflops; }).median;
   for (const TrainMeasurement& measurement : measurements) {
-    TrainFigures figures;
-    figures.system = measurement.system;
-    figures.tokens_per_s =
-        spread_over(measurement, [&](const TrainTurn& turn) { return work.tokens_per_step / turn.step_s; });
-    figures.gflops = figures.tokens_per_s.median * work.flops_per_token / 1e9;
-    figures.gemm_peak_gflops = peak;
-    figures.mfu = figures.gflops / peak;
-    figures.step_ms = spread_over(measurement, [](const TrainTurn& turn) { return turn.step_s * 1e3; });
-    figures.peak_rss_mib =
-        spread_over(measurement, [](const TrainTurn& turn) { return turn.peak_rss_mib; }).median;
-    systems.push_back(std::move(figures));
+    const auto over_turns = [&](auto value_of) { return spread_over(measurement, value_of); };
+    const std::vector<TrainTurn>& turns = measurement.turns;
+    const auto tokens_per_s = [&](std::size_t turn) { return work.tokens_per_step / turns[turn].step_s; };
+    const auto gflops = [&](std::size_t turn) { return tokens_per_s(turn) * work.flops_per_token / 1e9; };
+    const auto peak = [&](std::size_t turn) { return ours[turn].gemm_peak_gflops; };
+    systems.push_back(
+        {.system = measurement.system,
+         .tokens_per_s = over_turns(tokens_per_s),
+         .gflops = over_turns(gflops).median,
+         .gemm_peak_gflops = over_turns(peak).median,
+         .mfu = over_turns([&](std::size_t turn) { return gflops(turn) / peak(turn); }).median,
+         .step_ms = over_turns([&](std::size_t turn) { return turns[turn].step_s * 1e3; }).median,
+         .peak_rss_mib = over_turns([&](std::size_t turn) { return turns[turn].peak_rss_mib; }).median});
   }
   return systems;
 }
@@ -46,7 +48,7 @@ std::string train_json(std::span<const TrainFigures> systems) {
     line["gflops"] = figures.gflops;
     line["gemm_peak_gflops"] = figures.gemm_peak_gflops;
     line["mfu"] = figures.mfu;
-    line["step_ms"] = figures.step_ms.median;
+    line["step_ms"] = figures.step_ms;
     line["peak_rss_mib"] = figures.peak_rss_mib;
     lines += line.dump() + "\n";
   }
@@ -71,7 +73,7 @@ std::string train_table(std::span<const TrainFigures> systems) {
         fmt::format(kRow, figures.system, fmt::format("{:.1f}", figures.tokens_per_s.median),
                     fmt::format("{:.1f}..{:.1f}", figures.tokens_per_s.min, figures.tokens_per_s.max),
                     fmt::format("{:.1f}", figures.gflops), fmt::format("{:.1f}", figures.gemm_peak_gflops),
-                    fmt::format("{:.0f}%", figures.mfu * 100), fmt::format("{:.1f}", figures.step_ms.median),
+                    fmt::format("{:.0f}%", figures.mfu * 100), fmt::format("{:.1f}", figures.step_ms),
                     fmt::format("{:.0f}", figures.peak_rss_mib),
                     other ? fmt::format("{:.2f}x as fast, in {:.2f}x the memory",
                                         ours.tokens_per_s.median / figures.tokens_per_s.median,

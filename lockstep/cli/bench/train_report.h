@@ -27,18 +27,19 @@ struct TrainWork {
   double flops_per_token = 0;
 };
 
-// A figure of the report; those of a system, in the order of its line.
+// The figures of a system: medians over its turns.
 struct TrainFigures {
   std::string system;
   Spread tokens_per_s;
   double gflops = 0;
   double gemm_peak_gflops = 0;  // of all workers together
   double mfu = 0;
-  Spread step_ms;
+  double step_ms = 0;
   double peak_rss_mib = 0;
 };
 
-// In the order of the measurements, of which the first is ours. Pure.
+// In the order of the measurements, which have the same number of turns and of which the first is ours. A
+// machine's speed changes with time: the peak that a turn is measured against is that of the same turn. Pure.
 std::vector<TrainFigures> figures_of(std::span<const TrainMeasurement> measurements, const TrainWork& work);
 
 // One JSON object per line: the systems, then ours over each other one. Or a table.
