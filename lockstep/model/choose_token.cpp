@@ -16,10 +16,9 @@ std::vector<std::size_t> by_likelihood(std::span<const float> logits, std::size_
   std::vector<std::size_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), std::size_t{0});
   const std::size_t count = top_k == 0 ? tokens.size() : std::min(top_k, tokens.size());
-  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count), tokens.end(),
-                    [&](std::size_t a, std::size_t b) {
-                      return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-                    });
+  std::partial_sort(
+      tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count), tokens.end(),
+      [&](std::size_t a, std::size_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
   tokens.resize(count);
   return tokens;
 }

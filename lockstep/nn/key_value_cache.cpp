@@ -19,7 +19,8 @@ void KeyValueCache::append(const at::Tensor& k, const at::Tensor& v) {
   const at::NoGradGuard not_recording;
   const std::int64_t places = k.size(1);
   if (length_ + places > capacity_) {
-    throw UsageError(fmt::format("a cache of {} places has no room for place {}", capacity_, length_ + places));
+    throw UsageError(
+        fmt::format("a cache of {} places has no room for place {}", capacity_, length_ + places));
   }
   if (!keys_.defined()) {
     keys_ = at::empty({k.size(0), capacity_, k.size(2)}, k.options());

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/model/parameters.h"
 #include "lockstep/spec/run_spec.h"
 
 namespace lockstep::train {
@@ -25,10 +27,18 @@ struct StepReport {
   std::optional<double> validation_loss = std::nullopt;
 };
 
+// The same on all ranks; live only during the call that hands them out.
+struct TrainedWeights {
+  const model::FlatLayout& layout;
+  std::span<float> values;  // flat, in fp32
+};
+
 struct RunHooks {
-  std::function<void(const StepReport&)> after_step;
+  std::function<void(const StepReport&)> after_step = nullptr;
   // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
-  std::function<bool()> wants_to_stop;
+  std::function<bool()> wants_to_stop = nullptr;
+  // Called on every rank at the end of the run, also of one that was stopped.
+  std::function<void(const TrainedWeights&)> trained = nullptr;
 };
 
 struct RunSummary {
@@ -39,8 +49,8 @@ struct RunSummary {
 };
 
 // Trains on this rank, together with all ranks of `world`; every rank gives the same run. UsageError for what
-// the run or its data cannot be, and when training.max_bad_steps steps in a row had gradients that are not
-// finite.
+// the run, its data or the folder of checkpoint.initial_load_path cannot be, and when training.max_bad_steps
+// steps in a row had gradients that are not finite.
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks);
 
 }  // namespace lockstep::train
