@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/feed.h"
 
-#include <ATen/ops/empty.h>
-#include <fmt/format.h>
-
 #include "lockstep/base/error.h"
-#include "lockstep/data/corpus/corpus.h"
+#include "lockstep/train/batches.h"
 
 namespace lockstep::train {
 namespace {
-
-data::Windows windows_of(const spec::Corpus& corpus, const Feed::Options& options) {
-  data::Windows windows(
-      data::open_corpus(corpus.path, {.vocab_size = static_cast<std::uint64_t>(options.vocabulary)}),
-      static_cast<std::uint64_t>(options.length));
-  if (windows.count() == 0) {
-    throw UsageError(
-        fmt::format("{}: the corpus is shorter than one sequence of {} tokens; choose a smaller "
-                    "training.seq_len or a larger corpus",
-                    corpus.path, options.length));
-  }
-  return windows;
-}
 
 std::unique_ptr<data::Sampler> sampler_of(spec::Sharding sharding, const data::SamplerOptions& options) {
   switch (sharding) {
@@ -45,7 +29,7 @@ Feed::Feed(const Options& options) : rows_(options.shape.rows), length_(options.
   }
   data::SamplerOptions sampling;
   for (const spec::Corpus& corpus : options.corpora) {
-    windows_.push_back(windows_of(corpus, options));
+    windows_.push_back(open_windows(corpus.path, options.vocabulary, options.length));
     sampling.parts.push_back({.samples = windows_.back().count(), .weight = corpus.weight});
   }
   sampling.seed = options.seed;
@@ -54,17 +38,12 @@ Feed::Feed(const Options& options) : rows_(options.shape.rows), length_(options.
 }
 
 model::Batch Feed::batch(std::uint64_t position, int lane, int micro_batch) const {
-  const at::Tensor window = at::empty({static_cast<std::int64_t>(rows_), length_ + 1}, at::kInt);
-  static_assert(sizeof(data::Token) == sizeof(std::int32_t));
-  auto* tokens = reinterpret_cast<data::Token*>(window.data_ptr<std::int32_t>());
-  const auto width = static_cast<std::size_t>(length_) + 1;
-  for (std::uint64_t row = 0; row < rows_; ++row) {
+  return make_batch(rows_, length_, [&](std::uint64_t row, std::span<data::Token> tokens) {
     const data::Piece piece = sampler_->at(position, {.lane = static_cast<std::uint64_t>(lane),
                                                       .micro_batch = static_cast<std::uint64_t>(micro_batch),
                                                       .row = row});
-    windows_[piece.part].read(piece.sample, {tokens + row * width, width});
-  }
-  return {window.narrow(1, 0, length_).contiguous(), window.narrow(1, 1, length_).contiguous()};
+    windows_[piece.part].read(piece.sample, tokens);
+  });
 }
 
 }  // namespace lockstep::train

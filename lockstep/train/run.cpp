@@ -15,6 +15,7 @@
 #include "lockstep/train/feed.h"
 #include "lockstep/train/loss_scale.h"
 #include "lockstep/train/memory.h"
+#include "lockstep/train/model_folder.h"
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/validation.h"
@@ -71,6 +72,11 @@ class Run {
                  .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),
                  .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0))}),
         loss_scale_(run.training) {
+    if (!run.checkpoint.initial_load_path.empty()) {
+      load_values(checkpoint::ModelFolder(run.checkpoint.initial_load_path), run.model, layout_,
+                  weights_.master());
+      weights_.renew_working();
+    }
     if (run.validation.freq > 0 && !run.data.validation.empty()) {
       validation_.emplace(run, model_, layout_, weights_.working(), world);
     }
@@ -85,6 +91,7 @@ class Run {
       if (hooks.see_weights) hooks.see_weights(layout_, weights_);
       summary_.stopped = step < run_.training.steps && somebody_wants_to_stop(hooks);
     }
+    if (hooks.trained) hooks.trained(layout_, weights_);
     return summary_;
   }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/model/parameters.h"
@@ -28,11 +29,13 @@ struct StepReport {
 };
 
 struct RunHooks {
-  std::function<void(const StepReport&)> after_step;
+  std::function<void(const StepReport&)> after_step = nullptr;
   // After each after_step.
-  std::function<void(const model::FlatLayout&, const Weights&)> see_weights;
+  std::function<void(const model::FlatLayout&, const Weights&)> see_weights = nullptr;
   // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
-  std::function<bool()> wants_to_stop;
+  std::function<bool()> wants_to_stop = nullptr;
+  // Called on every rank at the end of the run, also of one that was stopped.
+  std::function<void(const model::FlatLayout&, const Weights&)> trained = nullptr;
 };
 
 struct RunSummary {
@@ -47,8 +50,8 @@ struct RunSummary {
 void prepare_process(const spec::Training& training, int local_ranks);
 
 // Trains on this rank, together with all ranks of `world`; every rank gives the same run. UsageError for what
-// the run or its data cannot be, and when training.max_bad_steps steps in a row had gradients that are not
-// finite. prepare_process() comes first.
+// the run, its data or the folder of checkpoint.initial_load_path cannot be, and when training.max_bad_steps
+// steps in a row had gradients that are not finite. prepare_process() comes first.
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks);
 
 }  // namespace lockstep::train

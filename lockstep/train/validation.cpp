@@ -4,12 +4,8 @@
 #include <numeric>
 #include <vector>
 
-#include <ATen/ops/empty.h>
-
-#include "lockstep/kernels/compute/update/vectors.h"
-#include "lockstep/model/pass.h"
-#include "lockstep/nn/head_loss.h"
-#include "lockstep/nn/tensor_view.h"
+#include "lockstep/train/evaluation.h"
+#include "lockstep/train/model_folder.h"
 
 namespace lockstep::train {
 namespace {
@@ -25,11 +21,6 @@ Feed::Options feed_options(const spec::RunSpec& run) {
                     .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
 }
 
-// Evaluation goes one way only: nothing is ever added to these, so no memory stands behind them.
-at::Tensor no_gradients(std::int64_t elements) {
-  return at::empty({1}, at::kFloat).expand({elements});
-}
-
 }  // namespace
 
 Validation::Validation(const spec::RunSpec& run, const model::Model& model, const model::FlatLayout& layout,
@@ -43,12 +34,7 @@ Validation::Validation(const spec::RunSpec& run, const model::Model& model, cons
           static_cast<double>(run.validation.steps * run.training.micro_batch_size * run.training.seq_len)) {}
 
 double Validation::loss_sum_of(int micro_batch) const {
-  const model::Batch batch = feed_.batch(0, 0, micro_batch);
-  at::Tensor hidden;
-  for (std::size_t block = 0; block < model_.blocks.size(); ++block) {
-    hidden = model::forward_only(*model_.blocks[block], hidden, batch, parameters_.of_block(block));
-  }
-  return kernels::sum_of(nn::floats_of(nn::head_loss(hidden, parameters_.head(), batch.targets)));
+  return loss_sum(model_, parameters_, feed_.batch(0, 0, micro_batch));
 }
 
 double Validation::loss() const {

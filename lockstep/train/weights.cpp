@@ -30,6 +30,10 @@ std::span<float> Weights::master() const {
   return nn::floats_of(master_);
 }
 
+void Weights::renew_working() {
+  if (!working_.is_same(master_)) working_.copy_(master_);
+}
+
 std::span<float> Weights::moment(int index) const {
   return nn::floats_of(moments_[static_cast<std::size_t>(index)]);
 }

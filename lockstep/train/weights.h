@@ -27,6 +27,8 @@ class Weights {
   const at::Tensor& working() const { return working_; }  // flat, of the dtype
   std::span<float> master() const;
   std::span<float> moment(int index) const;
+  // To be called by whoever has written to master().
+  void renew_working();
 
   // One step of the optimizer from these gradients, multiplied by `gradient_scale`.
   void update(const OptimizerStep& how, std::span<const float> gradients, float gradient_scale);

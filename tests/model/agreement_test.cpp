@@ -3,18 +3,17 @@
 // On the same weights, loss and gradients of our models agree with the plain ones.
 #include <functional>
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "lockstep/model/initial_values.h"
 #include "lockstep/model/parameters.h"
 #include "lockstep/model/pass.h"
 #include "lockstep/nn/head_loss.h"
 
 #include "tests/model/plain.h"
+#include "tests/model/values.h"
 
 namespace lockstep::model {
 namespace {
@@ -25,22 +24,6 @@ Batch some_batch(std::int64_t vocabulary) {
                  at::randint(0, vocabulary, {3, 33}, at::kInt)};
   batch.targets[2][7] = -1;
   return batch;
-}
-
-// Normal values everywhere, also where training starts with zeros or ones: nothing may hide behind them.
-at::Tensor some_values(const FlatLayout& layout) {
-  at::Tensor values = at::empty({layout.elements()}, at::kFloat);
-  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
-    ParameterSpec spec = layout.specs()[i];
-    const float centre = spec.initial == Initial::ones ? 1.0F : 0.0F;
-    spec.initial = Initial::normal;
-    spec.deviation = 0.1F;
-    const auto [first, count] = layout.places()[i];
-    const at::Tensor part = values.narrow(0, first, count);
-    initial_values(spec, 7, 0, {part.data_ptr<float>(), static_cast<std::size_t>(count)});
-    part.add_(centre);
-  }
-  return values;
 }
 
 struct Outcome {

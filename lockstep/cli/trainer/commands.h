@@ -13,7 +13,11 @@ namespace lockstep::cli {
 void add_trainer_commands(CLI::App& app, Invocation& invocation);
 
 inline constexpr const char* kTrainSummary = "Train the model that a run file describes";
+inline constexpr const char* kEvalSummary = "Tell the loss of a model on a corpus";
+inline constexpr const char* kGenerateSummary = "Let a model write text";
 void add_train(CLI::App& app, Invocation& invocation);
+void add_eval(CLI::App& app, Invocation& invocation);
+void add_generate(CLI::App& app, Invocation& invocation);
 
 inline constexpr const char* kVerifySummary =
     "Compare a run on one process with the same on several, bit for bit";

@@ -19,6 +19,7 @@
 #include "lockstep/spec/model_size.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
+#include "lockstep/train/model_folder.h"
 
 namespace lockstep::cli {
 namespace {
@@ -44,10 +45,18 @@ double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// The one that the run names, or that `lockstep prepare` has left beside the corpus.
+std::unique_ptr<data::Tokenizer> tokenizer_of(const spec::Data& data) {
+  if (!data.tokenizer.empty()) return data::load_tokenizer(data.tokenizer);
+  if (data.train.empty()) return nullptr;
+  const std::string beside = data.train.front().path + ".tokenizer.json";
+  return std::filesystem::exists(beside) ? data::load_tokenizer(beside) : nullptr;
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const spec::RunSpec& run, int workers, double gemm_peak_gflops)
-    : run_(run), gemm_peak_gflops_(gemm_peak_gflops) {
+    : run_(run), gemm_peak_gflops_(gemm_peak_gflops), tokenizer_(tokenizer_of(run.data)) {
   const std::filesystem::path folder = run.job.dump_folder;
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
@@ -123,6 +132,12 @@ void RunFolder::show(const train::StepReport& report) {
   }
   if (last && columns > 0 && !report.validation_loss) line += "\n";
   print(std::cout, line);
+}
+
+void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) const {
+  const std::string path = (std::filesystem::path(run_.job.dump_folder) / "model").string();
+  train::save_model(path, run_.model, layout, weights.master(), run_.training.dtype, tokenizer_.get());
+  print(std::cout, fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write\n", path, path));
 }
 
 void RunFolder::finish(const train::RunSummary& summary) const {

@@ -5,21 +5,25 @@
 #include <memory>
 #include <vector>
 
+#include "lockstep/data/tokenizer/tokenizer.h"
 #include "lockstep/metrics/sink.h"
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/run.h"
 
 namespace lockstep::cli {
 
-// What rank 0 leaves behind and shows of a run: the folder with the resolved configuration and the metrics,
-// and a line of progress for each step.
+// What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics and
+// the trained model, and a line of progress for each step.
 class RunFolder {
  public:
   // Makes the folder if need be. `gemm_peak_gflops` of all workers together is what they are measured
-  // against. UsageError when the folder cannot be written.
+  // against. UsageError when the folder cannot be written or the run's tokenizer cannot be read: better before
+  // the training than after it.
   RunFolder(const spec::RunSpec& run, int workers, double gemm_peak_gflops);
 
   void after_step(const train::StepReport& report);
+  // Writes the folder model/, in the dtype that was trained in.
+  void save(const model::FlatLayout& layout, const train::Weights& weights) const;
   void finish(const train::RunSummary& summary) const;
 
  private:
@@ -29,6 +33,7 @@ class RunFolder {
   const spec::RunSpec& run_;
   double gemm_peak_gflops_;
   std::int64_t page_faults_ = 0;  // of this process, until the last step
+  std::unique_ptr<data::Tokenizer> tokenizer_;  // null: the run has none
   std::vector<std::unique_ptr<metrics::MetricsSink>> sinks_;
   double seconds_ = 0;            // of the steps so far
   std::int64_t timed_steps_ = 0;  // the first one, which also makes ready, is not among them

@@ -97,13 +97,14 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   std::optional<RunFolder> folder;
   if (world.rank() == 0) folder.emplace(run, world.size(), gemm_peak);
   const StopSignals signals;
-  const train::RunSummary summary = train::run_training(run, world,
-                                                        {.after_step =
-                                                             [&](const train::StepReport& report) {
-                                                               if (folder) folder->after_step(report);
-                                                             },
-                                                         .see_weights = nullptr,
-                                                         .wants_to_stop = [] { return signal_seen != 0; }});
+  train::RunHooks hooks = {.wants_to_stop = [] { return signal_seen != 0; }};
+  if (folder) {
+    hooks.after_step = [&](const train::StepReport& report) { folder->after_step(report); };
+    hooks.trained = [&](const model::FlatLayout& layout, const train::Weights& weights) {
+      folder->save(layout, weights);
+    };
+  }
+  const train::RunSummary summary = train::run_training(run, world, hooks);
   if (folder) folder->finish(summary);
   if (summary.stopped && signal_seen != 0) throw Interrupted(signal_seen);
   return kDone;

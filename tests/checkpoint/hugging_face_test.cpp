@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/error.h"
+#include "lockstep/checkpoint/hugging_face/folder.h"
+#include "lockstep/checkpoint/hugging_face/state.h"
+#include "lockstep/data/tokenizer/tokenizer.h"
+
+#include "tests/checkpoint/tensors.h"
+#include "tests/data/files.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+using data::testing::Folder;
+using data::testing::message_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::tensor_of;
+using ::testing::UnorderedElementsAre;
+
+spec::Model llama_model() {
+  return {.name = spec::ModelFamily::llama,
+          .layers = 3,
+          .width = 48,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_width = 16,
+          .ffn_width = 100,
+          .vocab_size = 300,
+          .max_seq_len = 64,
+          .rope_theta = 50000,
+          .norm_eps = 1e-6,
+          .tied_embeddings = false};
+}
+
+spec::Model gpt_model() {
+  return {.name = spec::ModelFamily::gpt,
+          .layers = 2,
+          .width = 48,
+          .heads = 3,
+          .kv_heads = 3,
+          .head_width = 16,
+          .ffn_width = 96,
+          .vocab_size = 300,
+          .max_seq_len = 64};
+}
+
+TEST(HuggingFaceConfig, WhatIsWrittenIsRead) {
+  for (const spec::Model& model : {llama_model(), gpt_model()}) {
+    const FolderConfig config = {.model = model, .dtype = DType::bf16, .end_of_text = 7};
+    const FolderConfig found = read_config(to_config_json(config), "config.json");
+    EXPECT_EQ(found.model, model);
+    EXPECT_EQ(found.dtype, DType::bf16);
+    EXPECT_EQ(found.end_of_text, 7U);
+  }
+}
+
+// The configuration of the public gpt2, as far as it describes the model.
+TEST(HuggingFaceConfig, ReadsTheOneOfGpt2) {
+  const FolderConfig found = read_config(R"({"activation_function": "gelu_new",
+    "architectures": ["GPT2LMHeadModel"], "eos_token_id": 50256, "layer_norm_epsilon": 1e-05,
+    "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
+    "vocab_size": 50257})",
+                                         "config.json");
+  EXPECT_EQ(found.model.name, spec::ModelFamily::gpt);
+  EXPECT_EQ(found.model.ffn_width, 3072);
+  EXPECT_EQ(found.model.max_seq_len, 1024);
+  EXPECT_EQ(found.dtype, std::nullopt);
+}
+
+std::string refusal_of(const nlohmann::json& changes, const spec::Model& model = llama_model()) {
+  nlohmann::json json = nlohmann::json::parse(to_config_json({.model = model}));
+  json.merge_patch(changes);
+  try {
+    read_config(json.dump(), "f");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(HuggingFaceConfig, RefusesWhatItIsNot) {
+  EXPECT_EQ(refusal_of(nlohmann::json::object()), "accepted");
+  EXPECT_THAT(refusal_of({{"model_type", "bert"}}), HasSubstr("f: model_type is 'bert'"));
+  EXPECT_THAT(refusal_of({{"hidden_size", -1}}), HasSubstr("f: hidden_size is -1"));
+  EXPECT_THAT(refusal_of({{"hidden_size", 1e9}}), HasSubstr("f: hidden_size"));
+  EXPECT_THAT(refusal_of({{"hidden_size", 1 << 30}}), HasSubstr("f: hidden_size must be"));
+  EXPECT_THAT(refusal_of({{"hidden_size", "many"}}), HasSubstr("wrong kind"));
+  EXPECT_THAT(refusal_of({{"num_hidden_layers", nullptr}}), HasSubstr("num_hidden_layers is missing"));
+  EXPECT_THAT(refusal_of({{"num_key_value_heads", 3}}), HasSubstr("does not divide"));
+  EXPECT_THAT(refusal_of({{"attention_bias", true}}), HasSubstr("attention_bias is true"));
+  EXPECT_THAT(refusal_of({{"rope_scaling", {{"rope_type", "llama3"}}}}), HasSubstr("rope_scaling is {"));
+  EXPECT_THAT(refusal_of({{"hidden_act", "gelu"}}), HasSubstr("hidden_act is gelu"));
+  EXPECT_THAT(refusal_of({{"activation_function", "relu"}}, gpt_model()), HasSubstr("relu"));
+  for (const char* text : {"", "{", "[]", "1"}) EXPECT_THROW(read_config(text, "f"), DataError) << text;
+}
+
+class SavedFolder : public ::testing::Test {
+ protected:
+  std::vector<OutgoingTensor> tensors() const {
+    return {tensor_of("a", DType::uint8, {4}, "aaaa"), tensor_of("b", DType::uint8, {2}, "bb"),
+            tensor_of("c", DType::uint8, {9}, "ccccccccc"), tensor_of("d", DType::uint8, {1}, "d")};
+  }
+  void save(std::uint64_t max_shard_bytes, const data::Tokenizer* tokenizer = nullptr) const {
+    save_folder(path_, {.model = llama_model(), .dtype = DType::fp32, .end_of_text = 256}, tensors(),
+                tokenizer, max_shard_bytes);
+  }
+  std::string content(const char* name) const {
+    const ModelFolder folder(path_);
+    const auto [file, tensor] = folder.find(name);
+    return tensor == nullptr ? "none" : testing::text_of(file->bytes_of(*tensor));
+  }
+
+  Folder folder_;
+  std::string path_ = folder_.path("");
+};
+
+TEST_F(SavedFolder, ASmallModelIsOneFile) {
+  save(100, data::load_tokenizer("bytes").get());
+  EXPECT_THAT(folder_.names(),
+              UnorderedElementsAre("config.json", "generation_config.json", "model.safetensors",
+                                   "tokenizer.json", "tokenizer_config.json"));
+  EXPECT_EQ(SafetensorsFile(folder_.path("model.safetensors")).header().metadata.at("format"), "pt");
+  EXPECT_EQ(content("b"), "bb");
+  EXPECT_EQ(content("x"), "none");
+  EXPECT_EQ(data::load_tokenizer(path_)->vocab_size(), 257U);
+  EXPECT_EQ(nlohmann::json::parse(folder_.read("tokenizer_config.json"))["eos_token"], "<|endoftext|>");
+}
+
+TEST_F(SavedFolder, ALargeOneIsSeveralWithAnIndex) {
+  save(6);
+  EXPECT_THAT(folder_.names(),
+              UnorderedElementsAre("config.json", "generation_config.json", "model.safetensors.index.json",
+                                   "model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
+                                   "model-00003-of-00003.safetensors"));
+  const auto index = nlohmann::json::parse(folder_.read("model.safetensors.index.json"));
+  EXPECT_EQ(index["metadata"]["total_size"], 16);
+  EXPECT_EQ(index["weight_map"]["c"], "model-00002-of-00003.safetensors");
+  for (const char* name : {"a", "b", "c", "d"}) EXPECT_EQ(content(name)[0], *name);
+  EXPECT_THAT(ModelFolder(path_).names(), ElementsAre("a", "b", "c", "d"));
+}
+
+TEST_F(SavedFolder, WeightsThatWereThereBeforeAreReplaced) {
+  for (const std::uint64_t limit : {6, 100, 4, 6}) {
+    save(limit);
+    EXPECT_EQ(ModelFolder(path_).names().size(), 4U) << limit;
+  }
+  EXPECT_EQ(folder_.names().size(), 6U);
+}
+
+TEST_F(SavedFolder, AnIndexThatLeadsElsewhereIsRefused) {
+  save(6);
+  for (const char* map :
+       {R"({})", R"({"a":1})", R"({"a":"../x.safetensors"})", R"({"a":"/etc/passwd"})", "1"}) {
+    folder_.write("model.safetensors.index.json", R"({"weight_map":)" + std::string(map) + "}");
+    EXPECT_THROW(ModelFolder{path_}, DataError) << map;
+  }
+  folder_.write("model.safetensors.index.json", R"({"weight_map":{"a":"missing.safetensors"}})");
+  EXPECT_THROW(ModelFolder{path_}, UsageError);
+}
+
+TEST_F(SavedFolder, AFolderThatIsNoneIsTheUsersMistake) {
+  EXPECT_THAT(message_of<UsageError>([&] { ModelFolder{path_}; }), HasSubstr("there is no config.json"));
+}
+
+class State : public ::testing::Test {
+ protected:
+  State() {
+    std::iota(plain_.begin(), plain_.end(), 1.0F);
+    std::iota(turned_.begin(), turned_.end(), -2.0F);
+  }
+  std::vector<StateTensor> state() {
+    return {
+        {.name = "x.plain", .other_name = "plain", .shape = {4}, .values = plain_},
+        {.name = "x.turned", .other_name = "turned", .shape = {2, 3}, .transposed = true, .values = turned_}};
+  }
+  void save(DType dtype, const std::string& prefix = "x.") {
+    std::vector<OutgoingTensor> tensors;
+    for (StateTensor& tensor : saved_ = state()) {
+      tensor.name.replace(0, 2, prefix);
+      tensors.push_back(outgoing(tensor, dtype));
+    }
+    save_folder(path_, {.model = llama_model()}, std::move(tensors), nullptr);
+  }
+  void read(std::span<const StateTensor> tensors) {
+    read_state(ModelFolder(path_), tensors, [](std::string_view name) { return name == "mask"; });
+  }
+
+  Folder folder_;
+  std::string path_ = folder_.path("");
+  std::vector<float> plain_ = std::vector<float>(4);
+  std::vector<float> turned_ = std::vector<float>(6);
+  std::vector<StateTensor> saved_;
+};
+
+TEST_F(State, GoesThereAndBackInEveryDtypeAndUnderBothNames) {
+  const auto plain = plain_, turned = turned_;
+  for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
+    for (const char* prefix : {"x.", ""}) {
+      save(dtype, prefix);
+      plain_.assign(4, 0);
+      turned_.assign(6, 0);
+      read(state());
+      EXPECT_EQ(plain_, plain);
+      EXPECT_EQ(turned_, turned);
+    }
+  }
+}
+
+TEST_F(State, TheFileHasTheTransposedMatrix) {
+  save(DType::fp32);
+  const ModelFolder folder(path_);
+  const auto [file, tensor] = folder.find("x.turned");
+  EXPECT_THAT(tensor->shape, ElementsAre(3, 2));
+  std::vector<float> values(6);
+  std::memcpy(values.data(), file->bytes_of(*tensor).data(), 24);
+  EXPECT_THAT(values, ElementsAre(-2, 1, -1, 2, 0, 3));
+}
+
+TEST_F(State, NamesTheFirstTensorThatDoesNotFit) {
+  save(DType::fp32);
+  std::vector<StateTensor> other = state();
+  other[1].shape = {3, 2};
+  EXPECT_THAT(message_of<UsageError>([&] { read(other); }),
+              HasSubstr("tensor 'x.turned' has the shape [3, 2], but the model needs [2, 3]"));
+  other = state();
+  other.push_back({.name = "more", .shape = {1}, .values = plain_});
+  EXPECT_THAT(message_of<UsageError>([&] { read(other); }), HasSubstr("tensor 'more' is missing"));
+  other = state();
+  other.pop_back();
+  EXPECT_THAT(message_of<UsageError>([&] { read(other); }),
+              HasSubstr("tensor 'x.turned' is not a parameter of the model"));
+  save_folder(path_, {.model = llama_model()},
+              {tensor_of("x.plain", DType::int32, {4}, std::string(16, 'x'))}, nullptr);
+  EXPECT_THAT(message_of<UsageError>([&] { read(state()); }), HasSubstr("'x.plain' is of type I32"));
+}
+
+TEST_F(State, WhatMayBeIgnoredIs) {
+  std::vector<OutgoingTensor> tensors = {tensor_of("mask", DType::uint8, {1}, "m")};
+  const std::vector<StateTensor> mine = state();
+  for (const StateTensor& tensor : mine) tensors.push_back(outgoing(tensor, DType::fp32));
+  save_folder(path_, {.model = llama_model()}, std::move(tensors), nullptr);
+  EXPECT_NO_THROW(read(mine));
+}
+
+}  // namespace
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run leaves is what it had: the same loss, bit for bit, whoever loads it.
+#include "lockstep/train/model_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/data/corpus/megatron_writer.h"
+#include "lockstep/spec/load.h"
+#include "lockstep/train/evaluation.h"
+#include "lockstep/train/run.h"
+#include "lockstep/train/validation.h"
+
+#include "tests/data/files.h"
+
+namespace lockstep::train {
+namespace {
+
+using data::testing::Folder;
+using data::testing::message_of;
+using ::testing::HasSubstr;
+
+class TrainedFolder : public ::testing::TestWithParam<const char*> {
+ protected:
+  TrainedFolder() {
+    data::MegatronWriter writer(corpus_, data::TokenType::uint16);
+    std::vector<data::Token> tokens;
+    for (std::uint32_t i = 0; i < 2000; ++i) tokens.push_back(i * i % 61);
+    writer.add(tokens, true);
+    writer.finish();
+  }
+
+  spec::RunSpec run_of(const std::vector<std::string>& flags) const {
+    std::vector<std::string> all = {"--data.train", corpus_,        "--data.validation",
+                                    corpus_,        "--model.name", GetParam()};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return spec::parse_run(R"(
+        [model]
+        layers = 2
+        width = 32
+        heads = 4
+        ffn_width = 64
+        vocab_size = 61
+        [training]
+        steps = 3
+        seq_len = 16
+        micro_batch_size = 2
+        global_batch_size = 4
+        threads = 1
+        [validation]
+        freq = 1
+        steps = 3)",
+                           "run.toml", all);
+  }
+
+  // Trains, writes the folder, and returns the last validation loss.
+  double train_and_save(const spec::RunSpec& run, DType dtype) const {
+    double loss = 0;
+    run_training(run, comm::Communicator(),
+                 {.after_step = [&](const StepReport& report) { loss = *report.validation_loss; },
+                  .trained =
+                      [&](const TrainedWeights& weights) {
+                        save_model(path_, run.model, weights.layout, weights.values, dtype, nullptr);
+                      }});
+    return loss;
+  }
+
+  Folder folder_;
+  std::string corpus_ = folder_.path("c");
+  std::string path_ = folder_.path("model");
+};
+
+TEST_P(TrainedFolder, HasTheLossOfTheRunBitForBit) {
+  for (const auto& [name, dtype] : {std::pair{"fp32", DType::fp32}, {"bf16", DType::bf16}}) {
+    const spec::RunSpec run = run_of({"--training.dtype", name});
+    const double expected = train_and_save(run, dtype);
+    const LoadedModel loaded(path_);
+    EXPECT_EQ(loaded.spec(), run.model);
+    const Validation validation(run, loaded.model(), loaded.layout(), loaded.values(), comm::Communicator());
+    EXPECT_EQ(validation.loss(), expected) << name;
+  }
+}
+
+TEST_P(TrainedFolder, ARunCanBeginWithIt) {
+  const spec::RunSpec run = run_of({});
+  const double expected = train_and_save(run, DType::fp32);
+  std::optional<double> first;
+  // Too slow to change anything.
+  run_training(run_of({"--checkpoint.initial_load_path", path_, "--optimizer.lr", "1e-30",
+                       "--optimizer.weight_decay", "0"}),
+               comm::Communicator(), {.after_step = [&](const StepReport& report) {
+                 if (!first) first = report.validation_loss;
+               }});
+  EXPECT_EQ(first, expected);
+}
+
+TEST_P(TrainedFolder, ARunOfAnotherSizeIsToldTheTensor) {
+  train_and_save(run_of({}), DType::fp32);
+  const auto refusal = [&](const std::string& key, const std::string& value) {
+    const spec::RunSpec run = run_of({"--checkpoint.initial_load_path", path_, key, value});
+    return message_of<UsageError>([&] { run_training(run, comm::Communicator(), {}); });
+  };
+  EXPECT_THAT(refusal("--model.vocab_size", "62"),
+              HasSubstr("has the shape [61, 32], but the model needs [62, 32]"));
+  EXPECT_THAT(refusal("--model.layers", "3"), HasSubstr("is missing"));
+  EXPECT_THAT(refusal("--model.layers", "1"), HasSubstr("is not a parameter of the model"));
+}
+
+TEST_P(TrainedFolder, EvaluationTakesTheWholeCorpusOnce) {
+  train_and_save(run_of({}), DType::fp32);
+  const LoadedModel loaded(path_);
+  EvaluationOptions options = {.corpus = corpus_, .vocabulary = 61, .length = 16};
+  const EvaluationResult whole = evaluate(loaded.model(), loaded.parameters(), options);
+  EXPECT_EQ(whole.tokens, 1999 / 16 * 16);
+  options.rows = 3;
+  EXPECT_NEAR(evaluate(loaded.model(), loaded.parameters(), options).loss, whole.loss, 1e-6);
+  options.max_sequences = 5;
+  EXPECT_EQ(evaluate(loaded.model(), loaded.parameters(), options).tokens, 80);
+  options.length = 2000;
+  EXPECT_THROW(evaluate(loaded.model(), loaded.parameters(), options), UsageError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, TrainedFolder, ::testing::Values("gpt", "llama"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace lockstep::train
