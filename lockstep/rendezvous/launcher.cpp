@@ -108,7 +108,7 @@ class Crew {
     }
     // Whoever still holds the other end is not one of ours.
     relays_.remove_if([this](Relay& relay) { return finished(relay, true); });
-    return std::move(result_);
+    return result_;
   }
 
  private:
@@ -269,7 +269,7 @@ LaunchResult launch(const LaunchOptions& options) {
   if (server) {
     // The ranks bring their own patience; the server has as much as any of them.
     serving = std::jthread(
-        [&](std::stop_token stop) { server->serve(Deadline::after(std::chrono::years(1)), stop); });
+        [&](const std::stop_token& stop) { server->serve(Deadline::after(std::chrono::years(1)), stop); });
   }
   return crew.wait();
 }
