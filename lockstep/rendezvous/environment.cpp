@@ -17,7 +17,7 @@ namespace lockstep::rendezvous {
 namespace {
 
 constexpr std::uint64_t kMaxThreads = 4096;
-constexpr std::uint64_t kMaxTimeoutSeconds = 7 * 24 * 3600;
+constexpr std::uint64_t kMaxTimeoutSeconds = std::uint64_t{7} * 24 * 3600;
 constexpr std::size_t kMaxRunId = 64;
 constexpr std::size_t kMaxHostName = 255;
 

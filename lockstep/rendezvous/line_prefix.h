@@ -10,7 +10,7 @@ namespace lockstep::rendezvous {
 // Puts a prefix before every line of a stream that comes in pieces. Lines longer than kMaxLine are broken.
 class LinePrefix {
  public:
-  static constexpr std::size_t kMaxLine = 64 * 1024;
+  static constexpr std::size_t kMaxLine = std::size_t{64} * 1024;
 
   explicit LinePrefix(std::string prefix) : prefix_(std::move(prefix)) {}
 

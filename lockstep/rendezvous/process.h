@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include "lockstep/rendezvous/environment.h"

@@ -78,7 +78,7 @@ class Served {
                  .secret = kSecret,
                  .tls = nullptr,
                  .linger = linger}),
-        thread_([this, time](std::stop_token stop) { server_.serve(Deadline::after(time), stop); }) {}
+        thread_([this, time](const std::stop_token& stop) { server_.serve(Deadline::after(time), stop); }) {}
 
   Address address() const { return server_.address(); }
   void stop() { thread_.request_stop(); }

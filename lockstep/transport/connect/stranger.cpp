@@ -15,7 +15,7 @@ namespace lockstep::transport {
 namespace {
 
 constexpr std::chrono::seconds kDrainTime{1};
-constexpr std::size_t kDrainBytes = 64 * 1024;
+constexpr std::size_t kDrainBytes = std::size_t{64} * 1024;
 
 // To one that did not even begin our handshake: neither TLS nor our magic, so that a dialer with TLS on at
 // one side only learns it at once instead of trying again.

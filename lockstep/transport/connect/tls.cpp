@@ -18,7 +18,7 @@ namespace {
 using BioPointer = std::unique_ptr<BIO, OpenSslDeleter<BIO_free>>;
 using KeyPointer = std::unique_ptr<EVP_PKEY, OpenSslDeleter<EVP_PKEY_free>>;
 
-constexpr std::size_t kMaxKeyFile = 64 * 1024;
+constexpr std::size_t kMaxKeyFile = std::size_t{64} * 1024;
 
 [[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, std::string_view otherwise) {
   throw UsageError(

@@ -45,12 +45,12 @@ void Doorbell::disarm() {
   sleeping_.store(value + (value & 1), std::memory_order_relaxed);
 }
 
-bool Doorbell::drain() {
+bool Doorbell::drain() const {
   std::uint64_t count = 0;
   return ::read(fd_, &count, sizeof(count)) == sizeof(count);
 }
 
-void Doorbell::ring() {
+void Doorbell::ring() const {
   write_eventfd(fd_);
 }
 

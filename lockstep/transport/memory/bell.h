@@ -29,10 +29,10 @@ class Doorbell {
   bool armed() const { return (sleeping_.load(std::memory_order_relaxed) & 1) != 0; }
 
   // Makes the descriptor unreadable again; true if it was readable.
-  bool drain();
+  bool drain() const;
 
   // From any thread or signal handler.
-  void ring();
+  void ring() const;
 
  private:
   Word& sleeping_;

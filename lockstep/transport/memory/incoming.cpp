@@ -17,12 +17,12 @@ namespace lockstep::transport {
 namespace {
 
 // The most that one pump() copies, so that a long message does not starve other channels.
-constexpr std::size_t kPumpBytes = 1024 * 1024;
+constexpr std::size_t kPumpBytes = std::size_t{1024} * 1024;
 
 // More than writing a long message into a landing takes.
 constexpr std::chrono::milliseconds kWritingPatience{200};
 
-constexpr std::size_t kStreamedReceive = 4 * 1024 * 1024;
+constexpr std::size_t kStreamedReceive = std::size_t{4} * 1024 * 1024;
 
 // Eager messages are given back in batches: fewer writes to the line that the sender polls, and the sender,
 // which has at least three quarters of each ring left, cannot be blocked by what is held back.
@@ -183,7 +183,7 @@ void Incoming::consume(std::size_t bytes) {
 }
 
 // What is longer than any cache need not pass through one.
-void Incoming::copy_out(const Receive& receive, ConstBytes bytes) {
+void Incoming::copy_out(const Receive& receive, ConstBytes bytes) const {
   if (receive.bytes >= kStreamedReceive) {
     copy_streaming(receive.into + got_, bytes);
   } else {

@@ -55,7 +55,7 @@ class Incoming {
   Arrival read_next() const;
   void check(const Arrival& arrival, const Receive& receive) const;
   bool open_next();
-  void copy_out(const Receive& receive, ConstBytes bytes);
+  void copy_out(const Receive& receive, ConstBytes bytes) const;
   void advance(std::size_t bytes);
   void close_piece();
   bool taken_back() const;

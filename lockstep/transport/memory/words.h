@@ -22,15 +22,15 @@ static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::uint64_t kParcels = 64;
 inline constexpr std::uint64_t kGrants = 64;
-inline constexpr std::size_t kStagingBytes = 256 * 1024;
+inline constexpr std::size_t kStagingBytes = std::size_t{256} * 1024;
 
 // A long message that the receiver cannot read in place passes through staging in pieces of this size, so
 // that copying in and copying out overlap.
-inline constexpr std::size_t kPieceBytes = 32 * 1024;
+inline constexpr std::size_t kPieceBytes = std::size_t{32} * 1024;
 
 // Up to this size a message is copied into staging even if the receiver could read it in place: the sender is
 // done at once, and nobody waits for an answer.
-inline constexpr std::size_t kEagerBytes = 16 * 1024;
+inline constexpr std::size_t kEagerBytes = std::size_t{16} * 1024;
 
 // How a piece travels.
 enum class Kind : std::uint32_t {

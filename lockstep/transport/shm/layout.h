@@ -17,7 +17,8 @@ namespace lockstep::transport {
 // Raised whenever a word changes its meaning.
 inline constexpr std::uint32_t kSharedLayoutVersion = 1;
 
-inline constexpr std::size_t kLayoutAlignment = 64 * 1024;  // the largest page size of the machines we know
+// The largest page size of the machines we know.
+inline constexpr std::size_t kLayoutAlignment = std::size_t{64} * 1024;
 
 constexpr std::size_t align_layout(std::size_t bytes) {
   return (bytes + kLayoutAlignment - 1) / kLayoutAlignment * kLayoutAlignment;

@@ -14,11 +14,11 @@ namespace {
 
 // Frames that one system call may write, and when a batch is large enough.
 constexpr std::size_t kBatchFrames = 16;
-constexpr std::size_t kBatchBytes = 1024 * 1024;
+constexpr std::size_t kBatchBytes = std::size_t{1024} * 1024;
 
 // What one call of read() or write() moves at most (roughly), so that both directions and all peers flow and
 // the consumer finds the bytes in its cache.
-constexpr std::size_t kBytesPerTurn = 1024 * 1024;
+constexpr std::size_t kBytesPerTurn = std::size_t{1024} * 1024;
 
 // Holds a header and the largest eager message, several of the usual ones.
 constexpr std::size_t kBufferBytes = kHeaderBytes + 2 * kEagerBytes;

@@ -9,7 +9,7 @@
 namespace lockstep::kernels {
 
 // Long runs are cut into blocks of this many elements, whatever the number of threads.
-inline constexpr std::size_t kBlockElements = 32 * 1024;
+inline constexpr std::size_t kBlockElements = std::size_t{32} * 1024;
 
 struct Block {
   std::size_t index = 0;
