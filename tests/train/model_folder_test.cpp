@@ -61,8 +61,8 @@ class TrainedFolder : public ::testing::TestWithParam<const char*> {
     run_training(run, comm::Communicator(),
                  {.after_step = [&](const StepReport& report) { loss = *report.validation_loss; },
                   .trained =
-                      [&](const TrainedWeights& weights) {
-                        save_model(path_, run.model, weights.layout, weights.values, dtype, nullptr);
+                      [&](const model::FlatLayout& layout, const Weights& weights) {
+                        save_model(path_, run.model, layout, weights.master(), dtype, nullptr);
                       }});
     return loss;
   }

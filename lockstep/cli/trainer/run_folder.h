@@ -17,8 +17,8 @@ namespace lockstep::cli {
 class RunFolder {
  public:
   // Makes the folder if need be. `gemm_peak_gflops` of all workers together is what they are measured
-  // against. UsageError when the folder cannot be written or the run's tokenizer cannot be read: better before
-  // the training than after it.
+  // against. UsageError when the folder cannot be written or the run's tokenizer cannot be read: better
+  // before the training than after it.
   RunFolder(const spec::RunSpec& run, int workers, double gemm_peak_gflops);
 
   void after_step(const train::StepReport& report);
@@ -32,7 +32,7 @@ class RunFolder {
 
   const spec::RunSpec& run_;
   double gemm_peak_gflops_;
-  std::int64_t page_faults_ = 0;  // of this process, until the last step
+  std::int64_t page_faults_ = 0;                // of this process, until the last step
   std::unique_ptr<data::Tokenizer> tokenizer_;  // null: the run has none
   std::vector<std::unique_ptr<metrics::MetricsSink>> sinks_;
   double seconds_ = 0;            // of the steps so far
