@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file_lock.h"
 #include "lockstep/cli/errors.h"
 
 namespace lockstep::cli {
@@ -29,6 +30,8 @@ Verdict verdict_on(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const UsageError& raised) {
     return {kBadUsage, one_line(raised.what())};
+  } catch (const InUseError& raised) {
+    return {kInUse, one_line(raised.what())};
   } catch (const DataError& raised) {
     return {kBadData, one_line(raised.what())};
   } catch (const CommError& raised) {

@@ -11,6 +11,7 @@ inline constexpr int kDone = 0;
 inline constexpr int kBadUsage = 2;      // flag, environment, configuration or setup
 inline constexpr int kBadData = 65;      // a corrupt or hostile file or message
 inline constexpr int kInternal = 70;     // a bug of ours
+inline constexpr int kInUse = 73;        // another process writes the same folder or files
 inline constexpr int kOutputLost = 74;   // standard output could not be written
 inline constexpr int kInterrupted = 75;  // communication failed: may be tried or resumed
 inline constexpr int kSignalBase = 128;  // ended by signal n: kSignalBase + n

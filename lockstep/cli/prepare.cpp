@@ -19,6 +19,7 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/data/sentencepiece/tokenizer.h"
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
 #include "lockstep/data/tokenizer/splitter.h"
 
@@ -72,6 +73,10 @@ class ProgressLine {
   Clock::time_point next_ = begin_;
 };
 
+bool is_sentencepiece(const PrepareFlags& flags) {
+  return flags.tokenizer.ends_with(".model");
+}
+
 std::string pattern_of(const std::string& name) {
   if (name == "gpt2") return data::kGpt2Pattern;
   if (name == "llama3") return data::kLlama3Pattern;
@@ -105,6 +110,7 @@ data::PrepareOptions options_of(const PrepareFlags& flags) {
 
 std::unique_ptr<data::Tokenizer> tokenizer_of(const PrepareFlags& flags,
                                               const data::PrepareOptions& options) {
+  if (is_sentencepiece(flags)) return data::load_sentencepiece(flags.tokenizer);
   if (!flags.train_tokenizer) return data::load_tokenizer(flags.tokenizer);
   ProgressLine line("tokenizer");
   return std::make_unique<data::BpeTokenizer>(data::train_tokenizer(
@@ -169,8 +175,7 @@ int prepare(const PrepareFlags& flags) {
     done = data::prepare_corpus(options, *tokenizer, std::ref(line));
   }
   // The corpus and the tokenizer it was made with stay together.
-  const std::string file =
-      flags.output + (flags.tokenizer.ends_with(".model") ? ".tokenizer.model" : ".tokenizer.json");
+  const std::string file = flags.output + (is_sentencepiece(flags) ? ".tokenizer.model" : ".tokenizer.json");
   write_atomically(file, tokenizer->serialized());
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   std::cout << report(flags, *tokenizer, file, done, seconds) << std::flush;

@@ -19,9 +19,9 @@ namespace {
 constexpr std::string_view kProgram = "lockstep";
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done, 2 bad usage or setup, 65 bad data, 70 a bug of ours, 74 output could not be "
-    "written,\n"
-    "75 communication failed (may be tried again), 128 + n ended by signal n.\n"
+    "Exit codes: 0 done, 2 bad usage or setup, 65 bad data, 70 a bug of ours, 73 another process\n"
+    "writes the same folder, 74 output could not be written, 75 communication failed (may be tried again), "
+    "128 + n ended by signal n.\n"
     "`lockstep COMMAND --help` explains a command.";
 
 void describe(CLI::App& app, Invocation& invocation) {

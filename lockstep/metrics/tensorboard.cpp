@@ -58,10 +58,12 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+constexpr std::string_view kFilePrefix = "events.out.tfevents.";
+
 std::string file_name(double time_s) {
   std::array<char, 256> host{};
   const bool known = ::gethostname(host.data(), host.size() - 1) == 0;
-  return fmt::format("events.out.tfevents.{:.0f}.{}.{}", time_s, known ? host.data() : "unknown", ::getpid());
+  return fmt::format("{}{:.0f}.{}.{}", kFilePrefix, time_s, known ? host.data() : "unknown", ::getpid());
 }
 
 }  // namespace
@@ -81,6 +83,13 @@ std::string tensorboard_event(const Record& record) {
   for (const Scalar& scalar : record.scalars) summary += kValue + with_length(encode(scalar));
   return wall_time(record.time_s) + kStep + varint(static_cast<std::uint64_t>(record.step)) + kSummary +
          with_length(summary);
+}
+
+void remove_tensorboard_files(const std::filesystem::path& folder) {
+  std::error_code no_folder;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, no_folder)) {
+    if (entry.path().filename().string().starts_with(kFilePrefix)) std::filesystem::remove(entry.path());
+  }
 }
 
 TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder) : TensorBoardSink(folder, now_s()) {}

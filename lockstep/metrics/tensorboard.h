@@ -23,6 +23,9 @@ std::string tensorboard_record(std::string_view data);
 std::string tensorboard_version_event(double time_s);
 std::string tensorboard_event(const Record& record);
 
+// Removes all files of that kind from a folder, if it exists.
+void remove_tensorboard_files(const std::filesystem::path& folder);
+
 class TensorBoardSink : public MetricsSink {
  public:
   // A new file events.out.tfevents.SECONDS.HOST.PROCESS in the folder.

@@ -38,6 +38,7 @@ std::vector<Key> job() {
   return {
       row<in, &Job::dump_folder>("dump_folder", "folder of the run: configuration, metrics, weights"),
       row<in, &Job::description>("description", "free text that is kept with the run"),
+      row<in, &Job::overwrite>("overwrite", "replace the run that dump_folder holds already"),
   };
 }
 
@@ -218,7 +219,7 @@ std::vector<Key> validation() {
   constexpr auto in = &RunSpec::validation;
   return {
       row<in, &Validation::freq>("freq", "steps between validation losses; 0: never", {kCount}),
-      row<in, &Validation::steps>("steps", "global batches of a validation loss", {kPositive}),
+      row<in, &Validation::steps>("steps", "micro-batches of a validation loss", {kPositive}),
   };
 }
 

@@ -20,6 +20,7 @@ enum class DecayType { constant, linear, cosine, wsd };
 struct Job {
   std::string dump_folder = "runs/default";
   std::string description = {};
+  bool overwrite = false;
   bool operator==(const Job&) const = default;
 };
 

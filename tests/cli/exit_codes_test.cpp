@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file_lock.h"
 #include "lockstep/cli/errors.h"
 
 namespace lockstep::cli {
@@ -21,6 +22,7 @@ Verdict verdict_for(const char* text) {
 TEST(ExitCodes, EveryKindOfErrorHasItsCode) {
   EXPECT_EQ(verdict_for<UsageError>("x").code, 2);
   EXPECT_EQ(verdict_for<DataError>("x").code, 65);
+  EXPECT_EQ(verdict_for<InUseError>("x").code, 73);
   EXPECT_EQ(verdict_for<InternalError>("x").code, 70);
   EXPECT_EQ(verdict_for<CommError>("x").code, 75);
   EXPECT_EQ(verdict_for<PeerLost>("x").code, 75);

@@ -3,10 +3,14 @@
 // `lockstep prepare` and `lockstep train` as users call them, on a text small enough for a test.
 #include <csignal>
 #include <sstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "lockstep/base/file_lock.h"
 
 #include "tests/cli/program.h"
 
@@ -118,7 +122,37 @@ TEST_F(TrainProgram, ASignalEndsAllRanksAfterTheSameStep) {
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 130) << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("stopped after"));
-  EXPECT_THAT(finished.error_output, HasSubstr("lockstep: interrupted by SIGINT\n"));
+  EXPECT_EQ(finished.error_output, "lockstep: interrupted by SIGINT\n");
+  const auto last =
+      "stopped after " + std::to_string(steps_of("stopped").back().at("step").get<int>()) + " of";
+  EXPECT_THAT(finished.output, HasSubstr(last));
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("stopped") + "/model/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("stopped") + "/lock"));
+}
+
+TEST_F(TrainProgram, ARunIsNotReplacedUnlessAsked) {
+  const std::string where = folder_.file("once");
+  ASSERT_EQ(train({"--job.dump_folder", where}).exit_code, 0);
+  const Finished refused = train({"--job.dump_folder", where, "--workers", "2"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.error_output, "lockstep: " + where +
+                                      " holds a run already: choose another --job.dump_folder, or replace it "
+                                      "with --job.overwrite true\n");
+  EXPECT_EQ(steps_of("once").size(), 4U);
+  ASSERT_EQ(train({"--job.dump_folder", where, "--job.overwrite", "true", "--training.steps", "2"}).exit_code,
+            0);
+  EXPECT_EQ(steps_of("once").size(), 2U);
+  EXPECT_THAT(read_file(where + "/resolved.toml"), HasSubstr("overwrite = false"));
+}
+
+TEST_F(TrainProgram, OneRunAtATimeWritesAFolder) {
+  const std::string where = folder_.file("busy");
+  std::filesystem::create_directory(where);
+  const FileLock other(where + "/lock");
+  const Finished refused = train({"--job.dump_folder", where, "--workers", "2"});
+  EXPECT_EQ(refused.exit_code, 73);
+  EXPECT_THAT(refused.error_output, StartsWith("lockstep: process " + std::to_string(::getpid()) + " on "));
+  EXPECT_EQ(lines_in(refused.error_output), 1U) << refused.error_output;
 }
 
 TEST_F(TrainProgram, MistakesGetOneSentence) {

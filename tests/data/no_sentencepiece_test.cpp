@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/data/tokenizer/tokenizer.h"
+#include "lockstep/data/sentencepiece/tokenizer.h"
 
 #include "tests/data/files.h"
 
@@ -13,8 +13,10 @@ namespace {
 TEST(SentencePiece, ABuildWithoutItSaysWhatToDo) {
   testing::Folder folder;
   const std::string path = folder.write("t.model", "");
-  EXPECT_THAT(testing::message_of<UsageError>([&] { load_tokenizer(path); }),
+  EXPECT_THAT(testing::message_of<UsageError>([&] { load_sentencepiece(path); }),
               ::testing::HasSubstr("install libsentencepiece-dev"));
+  EXPECT_THAT(testing::message_of<UsageError>([&] { load_tokenizer(path); }),
+              ::testing::HasSubstr("only `lockstep prepare` reads sentencepiece models"));
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file_lock.h"
 #include "lockstep/data/corpus/corpus.h"
 #include "lockstep/data/corpus/megatron_index.h"
-#include "lockstep/data/prepare/output_lock.h"
 #include "lockstep/data/prepare/saved_progress.h"
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
 #include "lockstep/data/tokenizer/splitter.h"
@@ -150,9 +150,9 @@ TEST_F(Prepare, BadInputLeavesTheOldCorpus) {
 
 TEST_F(Prepare, OnlyOneWritesAnOutput) {
   const PrepareOptions how = options({folder_.write("a.txt", "a")});
-  const OutputLock lock(folder_.path("out.lock"));
-  EXPECT_THAT(message_of<UsageError>([&] { prepare_corpus(how, bytes_, ignore); }),
-              HasSubstr("another process"));
+  const FileLock lock(folder_.path("out.lock"));
+  EXPECT_THAT(message_of<InUseError>([&] { prepare_corpus(how, bytes_, ignore); }),
+              HasSubstr("is writing here"));
 }
 
 TEST_F(Prepare, MissingInputsAreTheUsersMistake) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/data/tokenizer/sentencepiece.h"
+#include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sentencepiece_trainer.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/cli/run.h"
+#include "lockstep/data/corpus/corpus.h"
+#include "lockstep/data/sentencepiece/tokenizer.h"
 
 #include "tests/data/files.h"
 
@@ -32,7 +35,7 @@ class SentencePiece : public ::testing::Test {
 };
 
 TEST_F(SentencePiece, EncodesAndDecodes) {
-  const auto tokenizer = load_tokenizer(folder_.path("t.model"));
+  const auto tokenizer = load_sentencepiece(folder_.path("t.model"));
   const std::string text = "the void was 漢 without earth";
   const auto tokens = tokenizer->encode(text);
   EXPECT_LT(tokens.size(), text.size());
@@ -44,11 +47,23 @@ TEST_F(SentencePiece, EncodesAndDecodes) {
 
 TEST_F(SentencePiece, RefusesWhatIsNoModel) {
   const std::string path = folder_.write("bad.model", "these are no protocol buffers");
-  EXPECT_THAT(message_of<DataError>([&] { load_tokenizer(path); }), HasSubstr("is no sentencepiece model"));
-  const auto tokenizer = load_tokenizer(folder_.path("t.model"));
+  EXPECT_THAT(message_of<DataError>([&] { load_sentencepiece(path); }),
+              HasSubstr("is no sentencepiece model"));
+  const auto tokenizer = load_sentencepiece(folder_.path("t.model"));
   EXPECT_THAT(message_of<DataError>([&] { tokenizer->encode("a\xFF"); }), HasSubstr("byte 1 of the text"));
   EXPECT_THAT(message_of<DataError>([&] { tokenizer->decode(std::vector<Token>{1U << 20}); }),
               HasSubstr("token 1048576"));
+}
+
+TEST_F(SentencePiece, PreparesACorpus) {
+  const std::string prefix = folder_.path("corpus");
+  ASSERT_EQ(cli::run({"prepare", folder_.path("text.txt"), "--tokenizer", folder_.path("t.model"), "--output",
+                      prefix, "--document-lines", "10", "--append-eod", "--json"}),
+            0);
+  const auto tokenizer = load_sentencepiece(prefix + ".tokenizer.model");
+  const auto corpus = open_corpus(prefix, {.vocab_size = tokenizer->vocab_size()});
+  const std::vector<Token> tokens = testing::all_tokens(*corpus);
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), *tokenizer->end_of_document()), 5);
 }
 
 }  // namespace

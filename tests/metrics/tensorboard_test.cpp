@@ -138,5 +138,15 @@ TEST(TensorBoardSink, WritesTagsOfAnyLength) {
   EXPECT_EQ(event.values.at(tag), 2.0f);
 }
 
+TEST(TensorBoardSink, ItsFilesAndNoOthersAreRemoved) {
+  const test::ScratchDirectory scratch;
+  const std::filesystem::path file = TensorBoardSink(scratch.path()).path();
+  const std::filesystem::path other = scratch.file("notes.txt", "mine");
+  remove_tensorboard_files(scratch.path());
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_TRUE(std::filesystem::exists(other));
+  remove_tensorboard_files(scratch.path() / "nowhere");
+}
+
 }  // namespace
 }  // namespace lockstep::metrics

@@ -13,6 +13,7 @@
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/data/tokenizer/tokenizer.h"
+#include "lockstep/data/tokenizer/utf8.h"
 #include "lockstep/model/choose_token.h"
 #include "lockstep/model/decoder.h"
 #include "lockstep/train/model_folder.h"
@@ -31,6 +32,10 @@ struct GenerateFlags {
 // What the model reads first: the prompt, or the begin of a document.
 std::vector<std::int32_t> first_tokens(const GenerateFlags& flags, const data::Tokenizer& tokenizer,
                                        const train::LoadedModel& loaded) {
+  const std::size_t valid = data::valid_utf8_prefix(flags.prompt);
+  if (valid < flags.prompt.size()) {
+    throw UsageError(fmt::format("--prompt is not valid UTF-8: see its byte {}", valid));
+  }
   const std::vector<data::Token> encoded = tokenizer.encode(flags.prompt);
   std::vector<std::int32_t> tokens(encoded.begin(), encoded.end());
   if (tokens.empty() && loaded.end_of_text()) {

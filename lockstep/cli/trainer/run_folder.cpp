@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/metrics/json_lines.h"
 #include "lockstep/metrics/process_memory.h"
@@ -24,10 +24,29 @@
 namespace lockstep::cli {
 namespace {
 
-void write_text(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream out(file, std::ios::trunc);
-  out << text << std::flush;
-  if (!out) throw UsageError(fmt::format("cannot write {}: choose another job.dump_folder", file.string()));
+constexpr const char* kResolved = "resolved.toml";
+constexpr const char* kMetrics = "metrics.jsonl";
+
+const std::string& made(const std::string& folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw UsageError(fmt::format("cannot make the folder {}: {}", folder, failure.message()));
+  return folder;
+}
+
+// Makes room for a new run. One that came to no step is nothing to keep; a model that was trained before
+// stays until the new one takes its place.
+void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
+  std::error_code no_file;
+  const std::uintmax_t bytes = std::filesystem::file_size(folder / kMetrics, no_file);
+  if (no_file || bytes == 0) return;
+  if (!run.job.overwrite) {
+    throw UsageError(fmt::format(
+        "{} holds a run already: choose another --job.dump_folder, or replace it with --job.overwrite true",
+        folder.string()));
+  }
+  std::filesystem::remove(folder / kMetrics);
+  metrics::remove_tensorboard_files(folder / run.metrics.save_tb_folder);
 }
 
 // Those that no disk was needed for.
@@ -55,22 +74,28 @@ std::unique_ptr<data::Tokenizer> tokenizer_of(const spec::Data& data) {
 
 }  // namespace
 
-RunFolder::RunFolder(const spec::RunSpec& run, int workers, double gemm_peak_gflops)
-    : run_(run), gemm_peak_gflops_(gemm_peak_gflops), tokenizer_(tokenizer_of(run.data)) {
-  const std::filesystem::path folder = run.job.dump_folder;
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
-  if (failure)
-    throw UsageError(fmt::format("cannot make the folder {}: {}", folder.string(), failure.message()));
-  const spec::Workload workload = spec::workload_of(run, workers);
-  write_text(folder / "resolved.toml", spec::to_toml(spec::with_workload(run, workload)));
-  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder / "metrics.jsonl"));
+RunFolder::RunFolder(const spec::RunSpec& run, int workers)
+    : run_(run),
+      workers_(workers),
+      folder_(made(run.job.dump_folder)),
+      lock_(folder_ / "lock"),
+      tokenizer_(tokenizer_of(run.data)) {
+  clear(folder_, run);
+  spec::RunSpec resolved = spec::with_workload(run, spec::workload_of(run, workers));
+  resolved.job.overwrite = false;  // that was allowed once
+  write_atomically(folder_ / kResolved, spec::to_toml(resolved));
+  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_ / kMetrics));
   if (run.metrics.enable_tensorboard) {
-    sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder / run.metrics.save_tb_folder));
+    sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run.metrics.save_tb_folder));
   }
+}
+
+void RunFolder::begin(double gemm_peak_gflops) {
+  gemm_peak_gflops_ = gemm_peak_gflops;
+  const spec::Workload workload = spec::workload_of(run_, workers_);
   print(std::cout, fmt::format("{} parameters, {} workers, {} lanes, {} tokens per step; files in {}\n",
-                               spec::parameter_count(run.model), workers, workload.lanes,
-                               workload.tokens_per_step, folder.string()));
+                               spec::parameter_count(run_.model), workers_, workload.lanes,
+                               workload.tokens_per_step, folder_.string()));
 }
 
 double RunFolder::mfu(const train::StepReport& report) const {
@@ -135,7 +160,7 @@ void RunFolder::show(const train::StepReport& report) {
 }
 
 void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) const {
-  const std::string path = (std::filesystem::path(run_.job.dump_folder) / "model").string();
+  const std::string path = (folder_ / "model").string();
   train::save_model(path, run_.model, layout, weights.master(), run_.training.dtype, tokenizer_.get());
   print(std::cout, fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write\n", path, path));
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
+#include "lockstep/base/file_lock.h"
 #include "lockstep/data/tokenizer/tokenizer.h"
 #include "lockstep/metrics/sink.h"
 #include "lockstep/spec/run_spec.h"
@@ -16,11 +18,13 @@ namespace lockstep::cli {
 // the trained model, and a line of progress for each step.
 class RunFolder {
  public:
-  // Makes the folder if need be. `gemm_peak_gflops` of all workers together is what they are measured
-  // against. UsageError when the folder cannot be written or the run's tokenizer cannot be read: better
-  // before the training than after it.
-  RunFolder(const spec::RunSpec& run, int workers, double gemm_peak_gflops);
+  // Makes the folder if need be, and keeps other runs out of it. InUseError when another run writes there;
+  // UsageError when it holds a run that job.overwrite does not allow to replace, when it cannot be written,
+  // or when the run's tokenizer cannot be read: better before the training than after it.
+  RunFolder(const spec::RunSpec& run, int workers);
 
+  // `gemm_peak_gflops` of all workers together is what they are measured against.
+  void begin(double gemm_peak_gflops);
   void after_step(const train::StepReport& report);
   // Writes the folder model/, in the dtype that was trained in.
   void save(const model::FlatLayout& layout, const train::Weights& weights) const;
@@ -31,7 +35,10 @@ class RunFolder {
   void show(const train::StepReport& report);
 
   const spec::RunSpec& run_;
-  double gemm_peak_gflops_;
+  int workers_;
+  std::filesystem::path folder_;
+  FileLock lock_;
+  double gemm_peak_gflops_ = 0;
   std::int64_t page_faults_ = 0;                // of this process, until the last step
   std::unique_ptr<data::Tokenizer> tokenizer_;  // null: the run has none
   std::vector<std::unique_ptr<metrics::MetricsSink>> sinks_;

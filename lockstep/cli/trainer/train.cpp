@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <csignal>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "lockstep/base/bytes.h"
 #include "lockstep/base/error.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
@@ -91,11 +93,29 @@ TrainArguments split_arguments(Arguments arguments) {
   return split;
 }
 
+// Makes the folder on rank 0. False on the other ranks when rank 0 could not: it says why, they keep quiet.
+bool open_folder(const spec::RunSpec& run, const comm::Communicator& world,
+                 std::optional<RunFolder>& folder) {
+  std::exception_ptr refusal;
+  if (world.rank() == 0) {
+    try {
+      folder.emplace(run, world.size());
+    } catch (...) {
+      refusal = std::current_exception();
+    }
+  }
+  std::int32_t refused = refusal ? 1 : 0;
+  world.all_reduce(as_writable_bytes_of(refused), {.dtype = DType::int32});
+  if (refusal) std::rethrow_exception(refusal);
+  return refused == 0;
+}
+
 int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
+  std::optional<RunFolder> folder;
+  if (!open_folder(run, world, folder)) return kDone;
   train::prepare_process(run.training, world.size());
   const double gemm_peak = train::measured_gemm_peak(run.training.dtype, world);
-  std::optional<RunFolder> folder;
-  if (world.rank() == 0) folder.emplace(run, world.size(), gemm_peak);
+  if (folder) folder->begin(gemm_peak);
   const StopSignals signals;
   train::RunHooks hooks = {.wants_to_stop = [] { return signal_seen != 0; }};
   if (folder) {
@@ -106,8 +126,8 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   }
   const train::RunSummary summary = train::run_training(run, world, hooks);
   if (folder) folder->finish(summary);
-  if (summary.stopped && signal_seen != 0) throw Interrupted(signal_seen);
-  return kDone;
+  // Without a sentence: finish() has said it, and other ranks need not.
+  return summary.stopped && signal_seen != 0 ? kSignalBase + signal_seen : kDone;
 }
 
 // A failure of one worker ends all at once; a signal lets them finish their step.
@@ -134,16 +154,12 @@ int train(Arguments given) {
   const spec::RunSpec run = spec::load_run(arguments.file, arguments.key_flags);
   const rendezvous::Placement placement = rendezvous::placement_from_environment();
   const bool is_rank = placement.world.source != "default" || placement.rank.source != "default";
-  if (is_rank) {
-    if (arguments.workers > 0) {
-      throw UsageError(
-          fmt::format("--workers starts ranks, but this process is rank {} of a run already ({})",
-                      placement.rank.value, placement.rank.source));
-    }
-    return train_here(run, comm::connect(placement, {.group = {.name = "dp"}}));
+  if (is_rank && arguments.workers > 0) {
+    throw UsageError(fmt::format("--workers starts ranks, but this process is rank {} of a run already ({})",
+                                 placement.rank.value, placement.rank.source));
   }
   if (arguments.workers > 1) return start_workers(arguments);
-  return train_here(run, comm::Communicator());
+  return train_here(run, comm::connect(placement, {.group = {.name = "dp"}}));
 }
 
 class TrainUsage : public CLI::Formatter {

@@ -12,9 +12,9 @@
 #include <xxhash.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/file_lock.h"
 #include "lockstep/data/prepare/document_text.h"
 #include "lockstep/data/prepare/ordered_parallel.h"
-#include "lockstep/data/prepare/output_lock.h"
 #include "lockstep/data/prepare/saved_progress.h"
 #include "lockstep/data/tokenizer/bpe_trainer.h"
 
@@ -167,7 +167,7 @@ class CorpusBuilder {
   const PrepareOptions& options_;
   const Tokenizer& tokenizer_;
   const ProgressCallback& callback_;
-  OutputLock lock_;
+  FileLock lock_;
   std::string progress_path_;
   std::unique_ptr<DocumentReader> reader_;
   SavedProgress done_;

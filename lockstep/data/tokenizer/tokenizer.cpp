@@ -8,22 +8,18 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/mapped_file.h"
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
+#include "lockstep/data/tokenizer/file_content.h"
 #include "lockstep/data/tokenizer/hugging_face.h"
-#include "lockstep/data/tokenizer/sentencepiece.h"
 
 namespace lockstep::data {
-namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{1} << 28;
-
-std::string content_of(const std::string& path) {
+std::string tokenizer_content(const std::string& path) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
   const MappedFile file(path);
-  if (file.size() > kMaxFileBytes)
+  if (file.size() > kMaxBytes)
     throw DataError(fmt::format("{}: {} bytes are too many for a tokenizer", path, file.size()));
   return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
 }
-
-}  // namespace
 
 std::vector<Token> Tokenizer::encode(std::string_view text) const {
   std::vector<Token> tokens;
@@ -43,8 +39,12 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name) {
   if (std::filesystem::is_directory(name, ignored)) {
     return load_tokenizer((std::filesystem::path(name) / "tokenizer.json").string());
   }
-  std::string content = content_of(name);
-  if (name.ends_with(".model")) return sentencepiece_tokenizer(std::move(content), name);
+  if (name.ends_with(".model")) {
+    throw UsageError(fmt::format(
+        "{}: only `lockstep prepare` reads sentencepiece models; everything else needs a tokenizer.json",
+        name));
+  }
+  const std::string content = tokenizer_content(name);
   return std::make_unique<BpeTokenizer>(from_hugging_face(content, name), content);
 }
 

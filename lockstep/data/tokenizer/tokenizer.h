@@ -44,8 +44,9 @@ class Tokenizer {
 };
 
 // "bytes": one token for each byte, and <|endoftext|>. Otherwise a file: tokenizer.json of Hugging Face (see
-// hugging_face.h for what of it is understood), a folder that has one, or a sentencepiece .model. UsageError
-// when there is no such file or it needs what is not supported, DataError when it is corrupt.
+// hugging_face.h for what of it is understood) or a folder that has one; sentencepiece/tokenizer.h has the
+// other kind. UsageError when there is no such file or it needs what is not supported, DataError when it is
+// corrupt.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name);
 
 }  // namespace lockstep::data

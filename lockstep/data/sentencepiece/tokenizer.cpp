@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/data/tokenizer/sentencepiece.h"
-
-#include <utility>
+#include "lockstep/data/sentencepiece/tokenizer.h"
 
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/data/tokenizer/file_content.h"
 #include "lockstep/data/tokenizer/utf8.h"
 
 namespace lockstep::data {
@@ -34,10 +33,10 @@ class PieceEncoder : public Encoder {
 
 class SentencePieceTokenizer : public Tokenizer {
  public:
-  SentencePieceTokenizer(std::string model, const std::string& name) : model_(std::move(model)) {
+  explicit SentencePieceTokenizer(const std::string& path) : model_(tokenizer_content(path)) {
     const auto status = processor_.LoadFromSerializedProto(model_);
     if (!status.ok())
-      throw DataError(fmt::format("{} is no sentencepiece model: {}", name, status.ToString()));
+      throw DataError(fmt::format("{} is no sentencepiece model: {}", path, status.ToString()));
   }
 
   std::uint64_t vocab_size() const override { return static_cast<std::uint64_t>(processor_.GetPieceSize()); }
@@ -77,8 +76,8 @@ class SentencePieceTokenizer : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string model, const std::string& name) {
-  return std::make_unique<SentencePieceTokenizer>(std::move(model), name);
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& path) {
+  return std::make_unique<SentencePieceTokenizer>(path);
 }
 
 }  // namespace lockstep::data

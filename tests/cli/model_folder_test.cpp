@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done with the folder that `lockstep train` leaves, as users call it: eval, generate, train further.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr int kPlaces = 48;
+
+// A model of bytes that has learned "abcdefgh" over and over; trained once for all tests.
+class ModelFolder : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    std::string text;
+    for (int i = 0; i < 600; ++i) text += "abcdefgh";
+    const std::string file = folder_->write("text.txt", text);
+    ASSERT_EQ(run_program({"prepare", file, "--tokenizer", "bytes", "--output", corpus()}).exit_code, 0);
+    run_file_ = folder_->write("run.toml", R"([model]
+name = "llama"
+layers = 1
+width = 32
+heads = 4
+kv_heads = 2
+ffn_width = 64
+vocab_size = 257
+max_seq_len = )" + std::to_string(kPlaces) + "\n[data]\ntrain = [\"" +
+                                               corpus() + R"("]
+[training]
+steps = 60
+seq_len = 32
+micro_batch_size = 4
+[optimizer]
+lr = 1e-2
+[parallelism]
+lanes = 2
+)");
+    const Finished trained =
+        run_program({"train", run_file_, "--workers", "2", "--job.dump_folder", folder_->file("run")});
+    ASSERT_EQ(trained.exit_code, 0) << trained.error_output;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::string corpus() { return folder_->file("corpus"); }
+  static std::string model() { return folder_->file("run") + "/model"; }
+
+  static Finished generate(std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"generate", model()});
+    return run_program(std::move(flags));
+  }
+  static std::string text_of(const std::vector<std::string>& flags) {
+    const Finished finished = generate(flags);
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+    return finished.output;
+  }
+  // Expects this code, and one sentence; gives it.
+  static std::string sentence(const Finished& finished, int code) {
+    EXPECT_EQ(finished.exit_code, code) << finished.error_output;
+    EXPECT_THAT(finished.error_output, StartsWith("lockstep: "));
+    EXPECT_EQ(lines_in(finished.error_output), 1U) << finished.error_output;
+    return finished.error_output;
+  }
+  // A copy of the model with other bytes in one of its files.
+  static std::string copy_with(const std::string& file, const std::string& content) {
+    const std::string copy = folder_->file("copy");
+    std::filesystem::remove_all(copy);
+    std::filesystem::copy(model(), copy);
+    std::ofstream(copy + "/" + file, std::ios::binary | std::ios::trunc) << content;
+    return copy;
+  }
+
+  static inline std::unique_ptr<TemporaryFolder> folder_;
+  static inline std::string run_file_;
+};
+
+TEST_F(ModelFolder, GreedyTextIsWhatWasLearned) {
+  EXPECT_EQ(text_of({"--prompt", "cde", "--temperature", "0", "--max-tokens", "9"}), "cdefghabcdef\n");
+  EXPECT_EQ(text_of({"--prompt", "cde", "--top-k", "1", "--max-tokens", "9"}), "cdefghabcdef\n");
+  EXPECT_EQ(text_of({"--prompt", "cde", "--top-p", "0.000001", "--max-tokens", "9"}), "cdefghabcdef\n");
+}
+
+TEST_F(ModelFolder, TheSeedDecidesTheText) {
+  const std::vector<std::string> wild = {"--prompt", "a", "--temperature", "5", "--seed"};
+  const auto with_seed = [&](const std::string& seed) {
+    std::vector<std::string> flags = wild;
+    flags.push_back(seed);
+    return text_of(flags);
+  };
+  EXPECT_EQ(with_seed("7"), with_seed("7"));
+  EXPECT_NE(with_seed("7"), with_seed("8"));
+}
+
+TEST_F(ModelFolder, TextEndsWhereTheModelHasNoMorePlaces) {
+  const std::string text = text_of({"--prompt", "abc", "--temperature", "0", "--max-tokens", "1000"});
+  EXPECT_EQ(text.size(), kPlaces + 1U + 1U) << "the last byte is never read, and a line break follows";
+}
+
+TEST_F(ModelFolder, AnEmptyPromptBeginsADocument) {
+  EXPECT_EQ(text_of({"--max-tokens", "5", "--temperature", "0"}),
+            text_of({"--prompt", "", "--max-tokens", "5", "--temperature", "0"}));
+}
+
+TEST_F(ModelFolder, PromptsOfAnyAlphabetAreRepeatedAsTheyAre) {
+  const std::string prompt = "na\xC3\xAFve \xF0\x9F\x90\x88 \xE6\xBC\xA2";
+  EXPECT_THAT(text_of({"--prompt", prompt, "--max-tokens", "3"}), StartsWith(prompt));
+}
+
+TEST_F(ModelFolder, BadPromptsGetOneSentence) {
+  EXPECT_THAT(sentence(generate({"--prompt", std::string(kPlaces, 'a')}), 2),
+              HasSubstr("no room in the 48 places"));
+  EXPECT_THAT(sentence(generate({"--prompt", "ab\xFF"}), 2), HasSubstr("--prompt is not valid UTF-8"));
+  EXPECT_THAT(sentence(generate({"--temperature", "-1"}), 2), HasSubstr("--temperature"));
+  EXPECT_THAT(sentence(generate({"--top-p", "0"}), 2), HasSubstr("--top-p"));
+  EXPECT_THAT(sentence(generate({"--promt", "a"}), 2), HasSubstr("--prompt"));
+}
+
+TEST_F(ModelFolder, EvaluatesACorpus) {
+  const Finished finished = run_program({"eval", model(), "--data", corpus(), "--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  const auto report = nlohmann::json::parse(finished.output);
+  const double loss = report.at("loss");
+  EXPECT_LT(loss, 0.5) << "the text was learned";
+  EXPECT_NEAR(report.at("perplexity"), std::exp(loss), 1e-9);
+  EXPECT_EQ(report.at("seq_len"), kPlaces);
+  EXPECT_EQ(report.at("tokens").get<int>() % kPlaces, 0);
+  EXPECT_THAT(run_program({"eval", model(), "--data", corpus()}).output, HasSubstr("perplexity 1."));
+  EXPECT_THAT(
+      run_program({"eval", model(), "--data", corpus(), "--sequences", "2", "--seq-len", "16"}).output,
+      HasSubstr("over 32 tokens in sequences of 16"));
+}
+
+TEST_F(ModelFolder, BadCorporaGetOneSentence) {
+  EXPECT_THAT(sentence(run_program({"eval", model(), "--data", folder_->file("none")}), 2),
+              HasSubstr("none"));
+  EXPECT_THAT(sentence(run_program({"eval", model(), "--data", corpus(), "--seq-len", "49"}), 2),
+              HasSubstr("longer than the 48 places"));
+}
+
+TEST_F(ModelFolder, BadFoldersGetOneSentence) {
+  const auto generated = [](const std::string& folder) { return run_program({"generate", folder}); };
+  EXPECT_THAT(sentence(generated(folder_->file("nowhere")), 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence(generated(folder_->file("run")), 2), HasSubstr("config.json"));
+  EXPECT_THAT(sentence(generated(copy_with("config.json", "{")), 65), HasSubstr("config.json"));
+  EXPECT_THAT(sentence(generated(copy_with("model.safetensors", "")), 65), HasSubstr("model.safetensors"));
+  const std::string whole = read_file(model() + "/model.safetensors");
+  EXPECT_THAT(sentence(generated(copy_with("model.safetensors", whole.substr(0, whole.size() - 4))), 65),
+              HasSubstr("model.safetensors"));
+  EXPECT_THAT(sentence(generated(copy_with("tokenizer.json", "[]")), 65), HasSubstr("tokenizer.json"));
+  const std::string without = copy_with("tokenizer.json", "");
+  std::filesystem::remove(without + "/tokenizer.json");
+  EXPECT_THAT(sentence(generated(without), 2), HasSubstr("tokenizer.json"));
+}
+
+TEST_F(ModelFolder, TrainsFurther) {
+  const auto further = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(),
+                 {"train", run_file_, "--checkpoint.initial_load_path", model(), "--job.dump_folder",
+                  folder_->file("further"), "--training.steps", "2", "--workers", "2"});
+    return run_program(flags);
+  };
+  ASSERT_EQ(further({}).exit_code, 0);
+  std::ifstream metrics(folder_->file("further") + "/metrics.jsonl");
+  std::string first;
+  std::getline(metrics, first);
+  EXPECT_LT(nlohmann::json::parse(first).at("loss"), 0.5) << "it begins where the other run ended";
+  EXPECT_THAT(further({"--model.width", "64", "--job.overwrite", "true"}).error_output,
+              HasSubstr("model.embed_tokens.weight"));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
