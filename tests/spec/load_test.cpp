@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
 
 #include "tests/rendezvous/expect_usage_error.h"
@@ -169,6 +170,11 @@ TEST(ParseRun, RefusesWhatIsNotToml) {
   EXPECT_THAT(error_of("[training]\nsteps = 1\nsteps = 2\n"), StartsWith("run.toml:3: not valid TOML: "));
   EXPECT_THAT(error_of("[job]\ndescription = \"\xff\""), StartsWith("run.toml:2: not valid TOML: "));
   EXPECT_THAT(error_of(std::string(100'000, '[')), StartsWith("run.toml:1: not valid TOML: "));
+}
+
+TEST(LoadRun, TheExampleIsARunOfTwoWorkers) {
+  const RunSpec run = load_run(LOCKSTEP_EXAMPLE_RUN);
+  EXPECT_EQ(workload_of(run, 2).lanes, 2);
 }
 
 TEST(LoadRun, RefusesFilesThatCannotBeRead) {
