@@ -136,7 +136,7 @@ void RunFolder::show(const train::StepReport& report) {
 
 void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) const {
   const std::string path = (std::filesystem::path(run_.job.dump_folder) / "model").string();
-  train::save_model(path, run_.model, layout, weights.master(), run_.training.dtype, tokenizer_.get());
+  train::save_model(path, run_.model, layout, weights.working(), tokenizer_.get());
   print(std::cout, fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write\n", path, path));
 }
 
