@@ -2,6 +2,9 @@
 #include "lockstep/train/run.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <utility>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
@@ -20,7 +23,9 @@
 #include "lockstep/train/model_folder.h"
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/partition.h"
+#include "lockstep/train/rebalance.h"
 #include "lockstep/train/step_runner.h"
+#include "lockstep/train/step_trace.h"
 #include "lockstep/train/validation.h"
 #include "lockstep/train/weights.h"
 
@@ -42,6 +47,10 @@ Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workl
           .shape = {.lanes = static_cast<std::uint64_t>(workload.lanes),
                     .micro_batches = static_cast<std::uint64_t>(workload.micro_batches_per_lane),
                     .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
+}
+
+bool is_due(std::int64_t every, std::int64_t step) {
+  return every > 0 && step % every == 0;
 }
 
 SumOptions sum_options(const spec::Comm& comm) {
@@ -88,6 +97,10 @@ class Run {
                  .sum = sum_options(run.comm)}),
         loss_scale_(run.training) {
     if (!run.checkpoint.initial_load_path.empty()) load(run.checkpoint.initial_load_path);
+    if (run.metrics.enable_trace) {
+      trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
+      observe_ = std::bind_front(&StepTrace::add, &*trace_);
+    }
     if (run.validation.freq > 0 && !run.data.validation.empty()) {
       validation_.emplace(run, model_, layout_, weights_.working(), world);
     }
@@ -95,13 +108,15 @@ class Run {
 
   RunSummary train(const RunHooks& hooks) {
     for (std::int64_t step = 1; step <= run_.training.steps && !summary_.stopped; ++step) {
-      const StepReport report = train_step(step);
+      StepReport report = train_step(step);
+      if (is_due(run_.parallelism.rebalance_freq, step)) report.lanes = rebalance();
       summary_.steps = step;
       summary_.loss = report.loss;
       if (hooks.after_step) hooks.after_step(report);
       if (hooks.see_weights) hooks.see_weights(layout_, weights_);
       summary_.stopped = step < run_.training.steps && somebody_wants_to_stop(hooks);
     }
+    if (trace_) trace_->write();
     if (hooks.trained) hooks.trained(layout_, weights_);
     return summary_;
   }
@@ -130,17 +145,32 @@ class Run {
          .loss_scale = static_cast<float>(report.loss_scale / tokens),
          .gradient_scale = static_cast<float>(1.0 / report.loss_scale),
          .max_norm = run_.training.max_norm,
-         .optimizer = optimizer_step(run_.optimizer, report.learning_rate, step - summary_.bad_steps)});
+         .optimizer = optimizer_step(run_.optimizer, report.learning_rate, step - summary_.bad_steps),
+         .observe = observe_});
+    compute_seconds_ += result.compute_seconds;
     report.loss = result.loss_sum / tokens;
     report.gradient_norm = result.gradient_norm;
     report.updated = result.updated;
     if (result.not_finite) report.not_finite = layout_.at(*result.not_finite).name;
     report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
     record(report);
-    if (validation_ && (step % run_.validation.freq == 0 || step == run_.training.steps)) {
+    if (validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps)) {
       report.validation_loss = validation_->loss();
     }
     return report;
+  }
+
+  // Who owns how many lanes from now on; empty when none have moved.
+  std::vector<int> rebalance() {
+    std::vector<double> seconds(static_cast<std::size_t>(world_.size()), 0.0);
+    seconds[static_cast<std::size_t>(world_.rank())] = std::exchange(compute_seconds_, 0.0);
+    world_.all_reduce(std::as_writable_bytes(std::span(seconds)), {.dtype = DType::fp64});
+    const LaneOwnership lanes = rebalanced(runner_.lanes(), seconds);
+    std::vector<int> counts;
+    if (lanes == runner_.lanes()) return counts;
+    runner_.assign(lanes);
+    for (Rank rank = 0; rank < lanes.world(); ++rank) counts.push_back(lanes.count_of(rank));
+    return counts;
   }
 
   void record(const StepReport& report) {
@@ -173,9 +203,12 @@ class Run {
   Weights weights_;
   StepRunner runner_;
   std::optional<Validation> validation_;
+  std::optional<StepTrace> trace_;
+  ActionObserver observe_;
   LossScale loss_scale_;
   RunSummary summary_;
   std::int64_t bad_in_a_row_ = 0;
+  double compute_seconds_ = 0;  // since lanes were last dealt out
 };
 
 }  // namespace
