@@ -1,9 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/nn/tensor_view.h"
 
+#include <optional>
+
 #include "lockstep/base/error.h"
 
 namespace lockstep::nn {
+namespace {
+
+// Elements from one row to the next; none when the tensor is not rows. The stride of a dimension of size 1
+// means nothing, and ATen leaves anything there.
+std::optional<std::int64_t> row_distance(const at::Tensor& tensor) {
+  if (tensor.dim() == 0) return std::nullopt;
+  const std::int64_t columns = tensor.size(-1);
+  if (tensor.numel() == 0) return columns;
+  if (columns != 1 && tensor.stride(-1) != 1) return std::nullopt;
+  std::int64_t distance = columns;
+  std::int64_t rows = 1;
+  for (std::int64_t i = tensor.dim() - 2; i >= 0; --i) {
+    if (tensor.size(i) == 1) continue;
+    if (rows == 1) distance = tensor.stride(i);
+    if (tensor.stride(i) != distance * rows) return std::nullopt;
+    rows *= tensor.size(i);
+  }
+  if (distance < columns) return std::nullopt;
+  return distance;
+}
+
+}  // namespace
 
 DType dtype_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
@@ -54,19 +78,16 @@ bool has_kernels(const at::Tensor& tensor) {
 }
 
 bool is_rows(const at::Tensor& tensor) {
-  if (tensor.dim() == 0 || tensor.stride(-1) != 1) return false;
-  for (std::int64_t i = 0; i + 2 < tensor.dim(); ++i) {
-    if (tensor.stride(i) != tensor.stride(i + 1) * tensor.size(i + 1)) return false;
-  }
-  return true;
+  return row_distance(tensor).has_value();
 }
 
 kernels::Matrix matrix_of(const at::Tensor& tensor) {
-  LOCKSTEP_CHECK(is_rows(tensor), "a kernel was given a tensor whose rows are not rows in memory");
+  const std::optional<std::int64_t> distance = row_distance(tensor);
+  LOCKSTEP_CHECK(distance.has_value(), "a kernel was given a tensor whose rows are not rows in memory");
   const auto columns = static_cast<std::size_t>(tensor.size(-1));
   const std::size_t rows = columns == 0 ? 0 : static_cast<std::size_t>(tensor.numel()) / columns;
-  const auto stride = tensor.dim() == 1 ? columns : static_cast<std::size_t>(tensor.stride(-2));
-  return {static_cast<std::byte*>(tensor.data_ptr()), dtype_of(tensor), rows, columns, stride};
+  return {static_cast<std::byte*>(tensor.data_ptr()), dtype_of(tensor), rows, columns,
+          static_cast<std::size_t>(*distance)};
 }
 
 std::span<float> floats_of(const at::Tensor& tensor) {

@@ -20,7 +20,7 @@ at::ScalarType scalar_type_of(DType dtype);
 // Whether our kernels can compute on it: CPU memory of fp32, bf16 or fp16. Everything else goes through ATen.
 bool has_kernels(const at::Tensor& tensor);
 
-// All dimensions but the last are rows. The last must be contiguous and rows equally far apart (rows()
+// All dimensions but the last are rows. The last must be contiguous and rows equally far apart (is_rows()
 // tells).
 bool is_rows(const at::Tensor& tensor);
 kernels::Matrix matrix_of(const at::Tensor& tensor);
