@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `lockstep verify` and `lockstep bench train` as users run them, on models that take moments.
+// `lockstep verify`, `lockstep bench train` and `lockstep bench kernels` as users run them, on models that
+// take moments.
 #include <sstream>
 #include <string>
 #include <vector>
@@ -67,6 +68,26 @@ TEST(Verify, RefusesWhatItCannotCompare) {
   EXPECT_EQ(run_program({"verify"}).exit_code, 2);
   EXPECT_EQ(run_program({"verify", "no-such.toml"}).exit_code, 2);
   EXPECT_EQ(run_program({"verify", "run.toml", "--workers", "1"}).exit_code, 2);
+}
+
+TEST(BenchKernels, GivesARateAndItsLimit) {
+  const Finished finished = run_program({"bench", "kernels", "--kernel", "gemm,gelu", "--dtype", "bf16,fp32",
+                                         "--turns", "1", "--turn-ms", "0.1", "--threads", "1", "--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  std::istringstream in(finished.output);
+  std::vector<std::string> seen;
+  for (std::string line; std::getline(in, line);) {
+    const auto figures = nlohmann::json::parse(line);
+    const std::string kernel = figures.at("kernel");
+    seen.push_back(kernel + " " + figures.at("dtype").get<std::string>());
+    EXPECT_GT(figures.at(kernel == "gemm" ? "gflops" : "gbps").get<double>(), 0.0);
+    EXPECT_GT(figures.at("share_of_limit").get<double>(), 0.0);
+    EXPECT_EQ(figures.at("threads"), 1);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"gemm bf16", "gemm fp32", "gelu bf16", "gelu fp32"}));
+  const Finished unknown = run_program({"bench", "kernels", "--kernel", "gem"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.error_output, HasSubstr("gemm"));
 }
 
 TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
