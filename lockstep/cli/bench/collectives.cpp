@@ -152,7 +152,8 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
     run_process_agent(comm::parse_carrier(arguments.back()));
     return 0;
   }
-  if (arguments.empty()) throw UsageError("name what to measure: lockstep bench collectives, train or kernels");
+  if (arguments.empty())
+    throw UsageError("name what to measure: lockstep bench collectives, train or kernels");
   if (arguments.front() == "train") return run_train_bench({arguments.begin() + 1, arguments.end()}, out);
   const std::vector<std::string> known = {"collectives", "train", "kernels"};
   if (arguments.front() != known.front())
