@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/nn/tensor_view.h"
 
+#include <optional>
+
 #include "lockstep/base/error.h"
 
 namespace lockstep::nn {
+namespace {
+
+// How far apart rows are, or none when they are not equally far apart. A dimension of one element may have
+// any stride, also in a tensor that libtorch calls contiguous.
+std::optional<std::size_t> row_stride(const at::Tensor& tensor) {
+  if (tensor.dim() == 0 || (tensor.stride(-1) != 1 && tensor.size(-1) != 1)) return std::nullopt;
+  std::optional<std::int64_t> stride;  // of the innermost dimension of rows
+  std::int64_t next = 0;               // that of the dimension around those seen so far
+  for (std::int64_t i = tensor.dim() - 1; i-- > 0;) {
+    if (tensor.size(i) == 1) continue;
+    if (!stride) {
+      stride = tensor.stride(i);
+    } else if (tensor.stride(i) != next) {
+      return std::nullopt;
+    }
+    next = tensor.stride(i) * tensor.size(i);
+  }
+  return static_cast<std::size_t>(stride.value_or(tensor.size(-1)));
+}
+
+}  // namespace
 
 DType dtype_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
@@ -54,19 +77,15 @@ bool has_kernels(const at::Tensor& tensor) {
 }
 
 bool is_rows(const at::Tensor& tensor) {
-  if (tensor.dim() == 0 || tensor.stride(-1) != 1) return false;
-  for (std::int64_t i = 0; i + 2 < tensor.dim(); ++i) {
-    if (tensor.stride(i) != tensor.stride(i + 1) * tensor.size(i + 1)) return false;
-  }
-  return true;
+  return row_stride(tensor).has_value();
 }
 
 kernels::Matrix matrix_of(const at::Tensor& tensor) {
-  LOCKSTEP_CHECK(is_rows(tensor), "a kernel was given a tensor whose rows are not rows in memory");
+  const std::optional<std::size_t> stride = row_stride(tensor);
+  LOCKSTEP_CHECK(stride.has_value(), "a kernel was given a tensor whose rows are not rows in memory");
   const auto columns = static_cast<std::size_t>(tensor.size(-1));
   const std::size_t rows = columns == 0 ? 0 : static_cast<std::size_t>(tensor.numel()) / columns;
-  const auto stride = tensor.dim() == 1 ? columns : static_cast<std::size_t>(tensor.stride(-2));
-  return {static_cast<std::byte*>(tensor.data_ptr()), dtype_of(tensor), rows, columns, stride};
+  return {static_cast<std::byte*>(tensor.data_ptr()), dtype_of(tensor), rows, columns, *stride};
 }
 
 std::span<float> floats_of(const at::Tensor& tensor) {
