@@ -69,7 +69,10 @@ std::vector<Key> model() {
       row<in, &Model::norm_eps>("norm_eps", "added to the variance in norms",
                                 {{.least = 0, .most = 1, .above_least = true}}),
       row<in, &Model::tied_embeddings>("tied_embeddings", "the head uses the weights of the token embedding"),
-      row<in, &Model::dropout>("dropout", "share of activations that are dropped in training", {kBelowOne}),
+      row<in, &Model::dropout>("dropout",
+                               "share of the embeddings, and of what attention and feed-forward parts add, "
+                               "that is dropped in training",
+                               {kBelowOne}),
   };
 }
 

@@ -7,13 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/data/corpus/megatron_writer.h"
-#include "lockstep/spec/load.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/validation.h"
 
 #include "tests/data/files.h"
+#include "tests/train/small_run.h"
 
 namespace lockstep::train {
 namespace {
@@ -24,35 +23,8 @@ using ::testing::HasSubstr;
 
 class TrainedFolder : public ::testing::TestWithParam<const char*> {
  protected:
-  TrainedFolder() {
-    data::MegatronWriter writer(corpus_, data::TokenType::uint16);
-    std::vector<data::Token> tokens;
-    for (std::uint32_t i = 0; i < 2000; ++i) tokens.push_back(i * i % 61);
-    writer.add(tokens, true);
-    writer.finish();
-  }
-
   spec::RunSpec run_of(const std::vector<std::string>& flags) const {
-    std::vector<std::string> all = {"--data.train", corpus_,        "--data.validation",
-                                    corpus_,        "--model.name", GetParam()};
-    all.insert(all.end(), flags.begin(), flags.end());
-    return spec::parse_run(R"(
-        [model]
-        layers = 2
-        width = 32
-        heads = 4
-        ffn_width = 64
-        vocab_size = 61
-        [training]
-        steps = 3
-        seq_len = 16
-        micro_batch_size = 2
-        global_batch_size = 4
-        threads = 1
-        [validation]
-        freq = 1
-        steps = 3)",
-                           "run.toml", all);
+    return small_run(corpus_, GetParam(), flags);
   }
 
   // Trains, writes the folder, and returns the last validation loss.
@@ -68,7 +40,7 @@ class TrainedFolder : public ::testing::TestWithParam<const char*> {
   }
 
   Folder folder_;
-  std::string corpus_ = folder_.path("c");
+  std::string corpus_ = small_corpus(folder_);
   std::string path_ = folder_.path("model");
 };
 

@@ -14,6 +14,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/threads.h"
+#include "lockstep/model/gpt/model.h"
 #include "lockstep/model/llama/model.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/transport/loopback/endpoint.h"
@@ -32,15 +33,19 @@ constexpr model::llama::Config kConfig = {.layers = 2,
                                           .tied = true};
 constexpr int kRows = 2;
 constexpr int kLength = 24;
+constexpr double kMaxNorm = 0.1;
 
-// Which tokens stand at a place of a step, whoever asks.
+// Which samples stand at a place of a step, whoever asks.
 model::Batch batch_at(int step, int lane, int micro_batch) {
+  const auto first = static_cast<std::uint64_t>(((step * 2 + micro_batch) * 8 + lane) * kRows);
   const at::Tensor tokens = at::empty({kRows, kLength + 1}, at::kInt);
   auto* token = tokens.data_ptr<std::int32_t>();
   for (int i = 0; i < kRows * (kLength + 1); ++i) {
     token[i] = (step * 7919 + lane * 104729 + micro_batch * 1299709 + i * i * 31) % 61;
   }
-  return {tokens.narrow(1, 0, kLength).contiguous(), tokens.narrow(1, 1, kLength).contiguous()};
+  return {tokens.narrow(1, 0, kLength).contiguous(),
+          tokens.narrow(1, 1, kLength).contiguous(),
+          {.seed = 5, .numbers = {first, first + 1}}};
 }
 
 struct Setting {
@@ -52,6 +57,8 @@ struct Setting {
   SumOptions sum = {};
   bool one_batch = false;                 // the same data in every step
   std::vector<LaneOwnership> moves = {};  // before steps 1, 2, ...
+  float dropout = 0.0F;
+  bool is_gpt = false;
 };
 
 struct Outcome {
@@ -59,9 +66,24 @@ struct Outcome {
   std::vector<std::byte> weights;  // all that is remembered
 };
 
+model::Model model_of(const Setting& setting) {
+  if (setting.is_gpt) {
+    return model::gpt::make({.layers = 2,
+                             .width = 32,
+                             .heads = 4,
+                             .ffn_width = 64,
+                             .vocabulary = 61,
+                             .positions = kLength,
+                             .dropout = setting.dropout});
+  }
+  model::llama::Config config = kConfig;
+  config.dropout = setting.dropout;
+  return model::llama::make(config);
+}
+
 Outcome train_as(const comm::Communicator& communicator, const LaneOwnership& lanes, const Setting& setting) {
   kernels::set_threads(1);
-  const model::Model model = model::llama::make(kConfig);
+  const model::Model model = model_of(setting);
   const model::FlatLayout layout(model);
   const Partition partition = partition_of(layout, {.bucket_elements = setting.bucket_elements,
                                                     .world = communicator.size(),
@@ -82,7 +104,7 @@ Outcome train_as(const comm::Communicator& communicator, const LaneOwnership& la
       return batch_at(data, lane, micro_batch);
     };
     inputs.loss_scale = 1.0F / static_cast<float>(lanes.lanes() * setting.micro_batches * kRows * kLength);
-    inputs.max_norm = 0.5;
+    inputs.max_norm = kMaxNorm;
     inputs.optimizer = kernels::AdamW{
         .learning_rate = 1e-2F, .weight_decay = 0.1F, .step = static_cast<std::uint64_t>(step) + 1};
     outcome.steps.push_back(runner.run(inputs));
@@ -121,35 +143,47 @@ void expect_same(const Outcome& found, const Outcome& expected, const std::strin
 }
 
 TEST(StepRunner, TheBitsDoNotDependOnTheNumberOfWorkers) {
-  for (DType dtype : {DType::fp32, DType::bf16}) {
-    const Setting setting = {.dtype = dtype};
+  for (const Setting& setting : {Setting{.dtype = DType::fp32},
+                                 {.dtype = DType::fp32, .dropout = 0.2F},
+                                 {.dtype = DType::bf16, .dropout = 0.2F, .is_gpt = true}}) {
     const Outcome alone = train(even_ownership(8, 1), setting).front();
     EXPECT_TRUE(alone.steps.back().updated);
+    EXPECT_GT(alone.steps.front().gradient_norm, kMaxNorm) << "nothing is clipped";
     for (int workers : {2, 3, 4, 6, 8}) {
       for (const Outcome& outcome : train(even_ownership(8, workers), setting)) {
         expect_same(outcome, alone, std::to_string(workers) + " workers");
       }
     }
-    for (const Outcome& outcome : train(even_ownership(8, 3), {.dtype = dtype, .shards_update = false})) {
+    Setting whole = setting;
+    whole.shards_update = false;
+    for (const Outcome& outcome : train(even_ownership(8, 3), whole)) {
       expect_same(outcome, alone, "an update that is not shared out");
     }
   }
 }
 
 TEST(StepRunner, TheBitsDoNotDependOnWhoOwnsHowMuch) {
-  const Outcome alone = train(even_ownership(8, 1), {}).front();
-  for (const std::vector<int>& first : {std::vector<int>{0, 5, 8}, {0, 0, 3, 8}, {0, 1, 1, 7, 8}}) {
-    for (const Outcome& outcome : train({first}, {})) expect_same(outcome, alone, "uneven lanes");
+  const Setting setting = {.dropout = 0.2F};
+  const Outcome alone = train(even_ownership(8, 1), setting).front();
+  for (const LaneOwnership& lanes : {LaneOwnership{{0, 5, 8}},
+                                     {{0, 0, 3, 8}},
+                                     {{0, 1, 1, 7, 8}},
+                                     weighted_ownership(8, {1.0, 3.0, 0.5})}) {
+    for (const Outcome& outcome : train(lanes, setting)) expect_same(outcome, alone, "uneven lanes");
   }
 }
 
 TEST(StepRunner, RecomputationAndBucketsDoNotShow) {
-  const Outcome plain = train(even_ownership(4, 2), {}).front();
-  for (int every : {1, 2}) {
-    expect_same(train(even_ownership(4, 2), {.recompute_every = every}).front(), plain, "recomputed");
-  }
-  for (std::int64_t elements : {std::int64_t{1}, std::int64_t{1} << 40}) {
-    expect_same(train(even_ownership(4, 2), {.bucket_elements = elements}).front(), plain, "other buckets");
+  for (bool is_gpt : {false, true}) {
+    const Outcome plain = train(even_ownership(4, 2), {.dropout = 0.2F, .is_gpt = is_gpt}).front();
+    for (int every : {1, 2}) {
+      const Setting setting = {.recompute_every = every, .dropout = 0.2F, .is_gpt = is_gpt};
+      expect_same(train(even_ownership(4, 2), setting).front(), plain, "recomputed");
+    }
+    for (std::int64_t elements : {std::int64_t{1}, std::int64_t{1} << 40}) {
+      const Setting setting = {.bucket_elements = elements, .dropout = 0.2F, .is_gpt = is_gpt};
+      expect_same(train(even_ownership(4, 2), setting).front(), plain, "other buckets");
+    }
   }
 }
 
