@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "lockstep/kernels/compute/convert.h"
+#include "lockstep/kernels/compute/threads.h"
 #include "lockstep/model/initial_values.h"
 #include "lockstep/nn/tensor_view.h"
 
@@ -15,7 +16,7 @@ namespace lockstep::train {
 namespace {
 
 // First values are made piece by piece: a whole embedding in fp32 would be the largest thing in memory.
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kPiece = std::size_t{1} << 18;
 
 Range range_of(const model::Place& place) {
   return {static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.first + place.count)};
@@ -40,14 +41,22 @@ Weights::Weights(const model::FlatLayout& layout, const Partition& partition,
   if (dtype != DType::fp32) master_ = at::zeros({elements}, at::kFloat);
   for (int i = 0; i < moments; ++i) moments_.push_back(at::zeros({elements}, at::kFloat));
 
-  std::vector<float> values;
-  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
-    const auto count = static_cast<std::size_t>(layout.places()[i].count);
-    for (std::size_t first = 0; first < count; first += kPiece) {
-      values.resize(std::min(kPiece, count - first));
-      model::initial_values(layout.specs()[i], seed, first, values);
-      assign(i, first, values);
+  give_first_values(seed);
+}
+
+void Weights::give_first_values(std::uint64_t seed) {
+  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
+    for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
+      const Range place = range_of(layout_.places()[i]);
+      const Range both = intersection(partition_.own[bucket], place);
+      kernels::parallel_for((both.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
+        const std::size_t begin = both.begin + piece * kPiece;
+        std::vector<float> values(std::min(kPiece, both.end - begin));
+        model::initial_values(layout_.specs()[i], seed, begin - place.begin, values);
+        assign(i, begin - place.begin, values);
+      });
     }
+    if (partition_.shards_update) communicator_.all_gather(working(bucket), {.dtype = dtype_});
   }
 }
 

@@ -23,8 +23,8 @@ using OptimizerStep = std::variant<kernels::AdamW, kernels::Sgd>;
 // values in fp32 and what the optimizer remembers.
 class Weights {
  public:
-  // First values from the seed. `moments`: how many floats per parameter the optimizer remembers (AdamW 2,
-  // SGD 1). Everything referred to must outlive this.
+  // First values from the seed: all ranks make theirs together. `moments`: how many floats per parameter the
+  // optimizer remembers (AdamW 2, SGD 1). Everything referred to must outlive this.
   Weights(const model::FlatLayout& layout, const Partition& partition, const comm::Communicator& communicator,
           DType dtype, std::uint64_t seed, int moments);
 
@@ -46,6 +46,7 @@ class Weights {
   at::Tensor gather_moment(int index) const;
 
  private:
+  void give_first_values(std::uint64_t seed);
   // This rank's share of a bucket in fp32: of what is kept for shares only, or of what is kept whole.
   std::span<float> share(const at::Tensor& shares, std::size_t bucket) const;
   std::span<float> master(std::size_t bucket) const;
