@@ -94,22 +94,25 @@ TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
   const Finished finished =
       run_program({"bench", "train", "--preset", "llama-tiny", "--model.layers", "1", "--model.vocab_size",
                    "64", "--workers", "2", "--seq-len", "16", "--steps", "3", "--turns", "1", "--against",
-                   "one-process", "--json"});
+                   "one-process,inexact,unshared", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   std::istringstream in(finished.output);
   std::vector<nlohmann::json> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
-  ASSERT_EQ(lines.size(), 3);
-  EXPECT_EQ(lines[0].at("system"), "lockstep");
-  EXPECT_EQ(lines[1].at("system"), "one-process");
-  for (std::size_t i = 0; i < 2; ++i) {
+  const std::vector<std::string> systems = {"lockstep", "one-process", "inexact", "unshared"};
+  ASSERT_EQ(lines.size(), 2 * systems.size() - 1);
+  for (std::size_t i = 0; i < systems.size(); ++i) {
+    EXPECT_EQ(lines[i].at("system"), systems[i]);
     for (const char* figure :
          {"tokens_per_s", "gflops", "gemm_peak_gflops", "mfu", "step_ms", "peak_rss_mib"}) {
       EXPECT_GT(lines[i].at(figure), 0.0) << figure;
     }
   }
-  EXPECT_EQ(lines[2].at("ratios"), "lockstep / one-process");
-  EXPECT_GT(lines[2].at("tokens_per_s"), 0.0);
+  for (std::size_t i = 1; i < systems.size(); ++i) {
+    const nlohmann::json& ratios = lines[systems.size() + i - 1];
+    EXPECT_EQ(ratios.at("ratios"), "lockstep / " + systems[i]);
+    EXPECT_GT(ratios.at("tokens_per_s"), 0.0);
+  }
 }
 
 TEST(BenchTrain, RefusesWhatPytorchCannotBeComparedWith) {
