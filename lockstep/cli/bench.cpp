@@ -6,24 +6,26 @@
 #include <CLI/App.hpp>
 
 #include "lockstep/cli/commands.h"
+#include "lockstep/cli/trainer/commands.h"
 
 namespace lockstep::cli {
 namespace {
 
 // Help about the command is help about all benchmarks.
 int bench(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || (arguments.front() != "--help" && arguments.front() != "-h")) {
-    return run_bench(arguments, std::cout);
-  }
+  const std::string first = arguments.empty() ? "" : arguments.front();
+  if (first == "kernels") return run_kernel_bench({arguments.begin() + 1, arguments.end()}, std::cout);
+  if (first != "--help" && first != "-h") return run_bench(arguments, std::cout);
   run_bench({"collectives", "--help"}, std::cout);
-  return run_bench({"train", "--help"}, std::cout);
+  run_bench({"train", "--help"}, std::cout);
+  return run_kernel_bench({"--help"}, std::cout);
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app, Invocation& invocation) {
   CLI::App* command =
-      app.add_subcommand("bench", "Measure collectives or training, also against other libraries");
+      app.add_subcommand("bench", "Measure collectives, training or kernels, also against other libraries");
   // It reads its own flags, --help among them.
   command->prefix_command();
   command->set_help_flag("");

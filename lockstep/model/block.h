@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "lockstep/model/parameter_spec.h"
+#include "lockstep/nn/dropout.h"
 #include "lockstep/nn/key_value_cache.h"
 #include "lockstep/nn/parameter.h"
 
@@ -20,8 +21,9 @@ namespace lockstep::model {
 
 // What a micro-batch brings to every block.
 struct Batch {
-  at::Tensor tokens;   // int32, [sequences, length]
-  at::Tensor targets;  // int32, the same shape; a negative one does not count
+  at::Tensor tokens;         // int32, [sequences, length]
+  at::Tensor targets;        // int32, the same shape; a negative one does not count
+  nn::Samples samples = {};  // that the rows are, for dropout
   // For reading a sequence piece by piece: the place of the first token, and what the block that is being
   // computed remembers of the places before. Null: everything is in `tokens`.
   std::int64_t first_place = 0;

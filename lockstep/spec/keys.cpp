@@ -70,7 +70,10 @@ std::vector<Key> model() {
       row<in, &Model::norm_eps>("norm_eps", "added to the variance in norms",
                                 {{.least = 0, .most = 1, .above_least = true}}),
       row<in, &Model::tied_embeddings>("tied_embeddings", "the head uses the weights of the token embedding"),
-      row<in, &Model::dropout>("dropout", "share of activations that are dropped in training", {kBelowOne}),
+      row<in, &Model::dropout>("dropout",
+                               "share of the embeddings, and of what attention and feed-forward parts add, "
+                               "that is dropped in training",
+                               {kBelowOne}),
   };
 }
 
@@ -169,10 +172,9 @@ std::vector<Key> parallelism() {
                             {.reserved = true}),
       row<in, &P::virtual_stages>("virtual_stages", "pieces of the pipeline that a worker holds",
                                   {.bounds = {1, 10000}, .reserved = true}),
-      row<in, &P::zero_stage>("zero_stage",
-                              "what data-parallel workers share out: 0 nothing, 1 optimizer, "
-                              "2 gradients as well, 3 weights as well",
-                              {.bounds = {0, 3}, .reserved = true}),
+      row<in, &P::zero_stage>(
+          "zero_stage", "what data-parallel workers share out: 0 nothing, 1 the optimizer's work and memory",
+          {{0, 1}}),
       row<in, &P::sequence_parallel>("sequence_parallel", "norms are shared out over tensor-parallel workers",
                                      {.reserved = true}),
       row<in, &P::recompute>("recompute",

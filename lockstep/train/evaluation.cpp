@@ -10,10 +10,13 @@
 #include "lockstep/train/batches.h"
 
 namespace lockstep::train {
+
 double loss_sum(const model::Model& model, const model::Parameters& parameters, const model::Batch& batch) {
+  model::Batch whole = batch;
+  whole.samples = {};
   at::Tensor hidden;
   for (std::size_t block = 0; block < model.blocks.size(); ++block) {
-    hidden = model::forward_only(*model.blocks[block], hidden, batch, parameters.of_block(block));
+    hidden = model::forward_only(*model.blocks[block], hidden, whole, parameters.of_block(block));
   }
   return kernels::sum_of(nn::floats_of(nn::head_loss(hidden, parameters.head(), batch.targets)));
 }

@@ -10,7 +10,7 @@
 
 namespace lockstep::train {
 
-// The sum of the losses of all targets of a batch, in nats. Nothing is recorded.
+// The sum of the losses of all targets of a batch, in nats. Nothing is recorded or dropped.
 double loss_sum(const model::Model& model, const model::Parameters& parameters, const model::Batch& batch);
 
 struct EvaluationOptions {

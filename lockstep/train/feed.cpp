@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/feed.h"
 
+#include <utility>
+
 #include "lockstep/base/error.h"
 #include "lockstep/train/batches.h"
 
@@ -22,7 +24,7 @@ std::unique_ptr<data::Sampler> sampler_of(spec::Sharding sharding, const data::S
 
 }  // namespace
 
-Feed::Feed(const Options& options) : rows_(options.shape.rows), length_(options.length) {
+Feed::Feed(const Options& options) : seed_(options.seed), rows_(options.shape.rows), length_(options.length) {
   if (options.corpora.empty()) {
     throw UsageError(
         "data.train is empty: name the corpus to train on, as `lockstep prepare` has written it");
@@ -38,12 +40,16 @@ Feed::Feed(const Options& options) : rows_(options.shape.rows), length_(options.
 }
 
 model::Batch Feed::batch(std::uint64_t position, int lane, int micro_batch) const {
-  return make_batch(rows_, length_, [&](std::uint64_t row, std::span<data::Token> tokens) {
+  nn::Samples samples = {.seed = seed_};
+  model::Batch batch = make_batch(rows_, length_, [&](std::uint64_t row, std::span<data::Token> tokens) {
     const data::Piece piece = sampler_->at(position, {.lane = static_cast<std::uint64_t>(lane),
                                                       .micro_batch = static_cast<std::uint64_t>(micro_batch),
                                                       .row = row});
     windows_[piece.part].read(piece.sample, tokens);
+    samples.numbers.push_back(piece.number);
   });
+  batch.samples = std::move(samples);
+  return batch;
 }
 
 }  // namespace lockstep::train

@@ -35,6 +35,7 @@ class Feed {
  private:
   std::vector<data::Windows> windows_;  // by corpus
   std::unique_ptr<data::Sampler> sampler_;
+  std::uint64_t seed_;
   std::uint64_t rows_;
   std::int64_t length_;
 };

@@ -15,7 +15,8 @@ model::Model gpt_of(const spec::Model& spec) {
                            .ffn_width = spec.ffn_width,
                            .vocabulary = spec.vocab_size,
                            .positions = spec.max_seq_len,
-                           .norm_epsilon = static_cast<float>(spec.norm_eps)});
+                           .norm_epsilon = static_cast<float>(spec.norm_eps),
+                           .dropout = static_cast<float>(spec.dropout)});
 }
 
 model::Model llama_of(const spec::Model& spec) {
@@ -29,6 +30,7 @@ model::Model llama_of(const spec::Model& spec) {
                              .positions = spec.max_seq_len,
                              .rope_theta = spec.rope_theta,
                              .norm_epsilon = static_cast<float>(spec.norm_eps),
+                             .dropout = static_cast<float>(spec.dropout),
                              .tied = spec.tied_embeddings});
 }
 

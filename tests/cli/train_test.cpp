@@ -2,6 +2,7 @@
 //
 // `lockstep prepare` and `lockstep train` as users call them, on a text small enough for a test.
 #include <csignal>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -108,6 +109,42 @@ TEST_F(TrainProgram, RanksMayComeFromALauncher) {
                                       " --job.dump_folder " + folder_.file("launched"));
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_EQ(steps_of("launched").size(), 4U);
+}
+
+TEST_F(TrainProgram, EveryRankTracesItsActionsOnOneTimeLine) {
+  ASSERT_EQ(train({"--workers", "2", "--metrics.enable_trace", "true", "--validation.freq", "0",
+                   "--job.dump_folder", folder_.file("traced")})
+                .exit_code,
+            0);
+  for (int rank : {0, 1}) {
+    const auto trace = nlohmann::json::parse(
+        read_file(folder_.file("traced") + "/trace/rank_" + std::to_string(rank) + ".json"));
+    std::map<std::string, int> seen;
+    for (const nlohmann::json& event : trace.at("traceEvents")) {
+      if (event.at("ph") != "X") continue;
+      EXPECT_EQ(event.at("pid"), rank);
+      EXPECT_GE(event.at("ts").get<double>(), 0.0);
+      const std::string name = event.at("name");
+      ++seen[name.substr(0, name.find(' '))];
+    }
+    const int blocks = 4;  // the embedding, two layers, the last norm
+    EXPECT_EQ(seen["forward"], 4 * 2 * 2 * blocks) << "steps, lanes, micro-batches, blocks";
+    EXPECT_EQ(seen["backward"], seen["forward"]);
+    EXPECT_EQ(seen["clip"], 4);
+    EXPECT_EQ(seen["update"], seen["reduce"]);
+    EXPECT_EQ(seen["gather"], seen["reduce"]);
+  }
+}
+
+TEST_F(TrainProgram, GradientsThatAreNotFiniteAreNamedAndEndTheRun) {
+  const Finished finished =
+      train({"--workers", "2", "--training.dtype", "fp16", "--training.initial_loss_scale", "1e9",
+             "--training.min_loss_scale", "1e9", "--training.max_bad_steps", "2", "--training.steps", "20",
+             "--job.dump_folder", folder_.file("bad")});
+  EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("skipped: the gradient of "));
+  EXPECT_THAT(finished.error_output,
+              HasSubstr("of 2 steps in a row were not finite, this time first that of"));
 }
 
 TEST_F(TrainProgram, ASignalEndsAllRanksAfterTheSameStep) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `lockstep verify` and `lockstep bench train` as users run them, on models that take moments.
+// `lockstep verify`, `lockstep bench train` and `lockstep bench kernels` as users run them, on models that
+// take moments.
 #include <sstream>
 #include <string>
 #include <vector>
@@ -42,32 +43,76 @@ TEST(Verify, SeveralProcessesHaveTheBitsOfOne) {
   }
 }
 
+TEST(Verify, LanesThatMoveAndUpdatesThatAreNotSharedOutHaveTheBitsOfOne) {
+  const TemporaryFolder folder;
+  const std::string run = small_run(folder);
+  using Flags = std::vector<std::string>;
+  for (const Flags& flags :
+       {Flags{"--parallelism.lane_weights", "[1, 3]"}, Flags{"--parallelism.rebalance_freq", "1"},
+        Flags{"--parallelism.zero_stage", "0"}, Flags{"--comm.all_reduce", "halving_doubling"}}) {
+    const Finished finished =
+        run_program({"verify", run, "--workers", "2", "--steps", "4", flags[0], flags[1]});
+    EXPECT_EQ(finished.exit_code, 0) << flags[0] << ": " << finished.output << finished.error_output;
+  }
+}
+
+TEST(Verify, ADifferenceIsNamed) {
+  const TemporaryFolder folder;
+  const Finished finished = run_program({"verify", small_run(folder), "--workers", "3", "--steps", "2",
+                                         "--comm.exact", "false", "--comm.all_reduce", "ring"});
+  EXPECT_EQ(finished.exit_code, 1) << finished.output << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("different: step 1, the gradient norm of rank 0 of 3"));
+}
+
 TEST(Verify, RefusesWhatItCannotCompare) {
   EXPECT_EQ(run_program({"verify"}).exit_code, 2);
   EXPECT_EQ(run_program({"verify", "no-such.toml"}).exit_code, 2);
   EXPECT_EQ(run_program({"verify", "run.toml", "--workers", "1"}).exit_code, 2);
 }
 
+TEST(BenchKernels, GivesARateAndItsLimit) {
+  const Finished finished = run_program({"bench", "kernels", "--kernel", "gemm,gelu", "--dtype", "bf16,fp32",
+                                         "--turns", "1", "--turn-ms", "0.1", "--threads", "1", "--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  std::istringstream in(finished.output);
+  std::vector<std::string> seen;
+  for (std::string line; std::getline(in, line);) {
+    const auto figures = nlohmann::json::parse(line);
+    const std::string kernel = figures.at("kernel");
+    seen.push_back(kernel + " " + figures.at("dtype").get<std::string>());
+    EXPECT_GT(figures.at(kernel == "gemm" ? "gflops" : "gbps").get<double>(), 0.0);
+    EXPECT_GT(figures.at("share_of_limit").get<double>(), 0.0);
+    EXPECT_EQ(figures.at("threads"), 1);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"gemm bf16", "gemm fp32", "gelu bf16", "gelu fp32"}));
+  const Finished unknown = run_program({"bench", "kernels", "--kernel", "gem"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.error_output, HasSubstr("gemm"));
+}
+
 TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
   const Finished finished =
       run_program({"bench", "train", "--preset", "llama-tiny", "--model.layers", "1", "--model.vocab_size",
                    "64", "--workers", "2", "--seq-len", "16", "--steps", "3", "--turns", "1", "--against",
-                   "one-process", "--json"});
+                   "one-process,inexact,unshared", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   std::istringstream in(finished.output);
   std::vector<nlohmann::json> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
-  ASSERT_EQ(lines.size(), 3);
-  EXPECT_EQ(lines[0].at("system"), "lockstep");
-  EXPECT_EQ(lines[1].at("system"), "one-process");
-  for (std::size_t i = 0; i < 2; ++i) {
+  const std::vector<std::string> systems = {"lockstep", "one-process", "inexact", "unshared"};
+  ASSERT_EQ(lines.size(), 2 * systems.size() - 1);
+  for (std::size_t i = 0; i < systems.size(); ++i) {
+    EXPECT_EQ(lines[i].at("system"), systems[i]);
     for (const char* figure :
          {"tokens_per_s", "gflops", "gemm_peak_gflops", "mfu", "step_ms", "peak_rss_mib"}) {
       EXPECT_GT(lines[i].at(figure), 0.0) << figure;
     }
   }
-  EXPECT_EQ(lines[2].at("ratios"), "lockstep / one-process");
-  EXPECT_GT(lines[2].at("tokens_per_s"), 0.0);
+  for (std::size_t i = 1; i < systems.size(); ++i) {
+    const nlohmann::json& ratios = lines[systems.size() + i - 1];
+    EXPECT_EQ(ratios.at("ratios"), "lockstep / " + systems[i]);
+    EXPECT_GT(ratios.at("tokens_per_s"), 0.0);
+  }
 }
 
 TEST(BenchTrain, RefusesWhatPytorchCannotBeComparedWith) {

@@ -112,6 +112,20 @@ RC_GTEST_PROP(ShardByFeature, LanesShareSamplesAndDivideColumns, ()) {
   }
 }
 
+RC_GTEST_PROP(Samplers, NumberWhatARunDrawsWithoutGaps, ()) {
+  const SamplerOptions options = arbitrary_options();
+  for (const auto make : {shard_by_sample, shard_by_batch, shard_by_feature}) {
+    const auto sampler = make(options);
+    std::set<std::uint64_t> numbers;
+    for (std::uint64_t position : {std::uint64_t{0}, sampler->samples_per_step()}) {
+      for_each_place(options.shape,
+                     [&](const Place& place) { numbers.insert(sampler->at(position, place).number); });
+    }
+    RC_ASSERT(numbers.size() == 2 * sampler->samples_per_step());
+    RC_ASSERT(*numbers.rbegin() == numbers.size() - 1);
+  }
+}
+
 TEST(Samplers, SeedsGiveDifferentOrders) {
   SamplerOptions options{.parts = {{1000, 1.0}}, .seed = 1, .shape = {4, 2, 4}, .features = 4};
   for (const auto make : {shard_by_sample, shard_by_batch, shard_by_feature}) {

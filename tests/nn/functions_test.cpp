@@ -4,6 +4,8 @@
 // and all gradients must agree.
 #include <functional>
 
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -12,6 +14,7 @@
 
 #include "lockstep/nn/activation.h"
 #include "lockstep/nn/attention.h"
+#include "lockstep/nn/dropout.h"
 #include "lockstep/nn/embedding.h"
 #include "lockstep/nn/head_loss.h"
 #include "lockstep/nn/linear.h"
@@ -137,6 +140,49 @@ TEST(Functions, Embedding) {
   expect_both_paths_agree({{}, {{11, 16}, {20, 16}}, [&](const Inputs&, const Parameters& p) {
                              return embedding(tokens, p[0], &p[1], 4);
                            }});
+}
+
+TEST(Functions, Dropout) {
+  const Samples samples = {.seed = 3, .numbers = {7, 1'000'000, 8}};
+  for (const auto& sizes : {std::vector<std::int64_t>{3, 9, 24}, {3, 50}}) {
+    expect_both_paths_agree({{sizes}, {}, [&](const Inputs& in, const Parameters&) {
+                               return dropout(in[0], {0.3F, 2, 1}, samples);
+                             }});
+  }
+  expect_both_paths_agree({{{3, 4, 24}}, {}, [&](const Inputs& in, const Parameters&) {
+                             return dropout(in[0].narrow(2, 3, 12), {0.3F, 2, 1}, samples);
+                           }});
+}
+
+TEST(Dropout, DropsTheShareAndKeepsTheExpectation) {
+  const at::Tensor ones = at::ones({4, 100, 100});
+  const at::Tensor out = dropout(ones, {0.25F}, {.seed = 1, .numbers = {0, 1, 2, 3}});
+  EXPECT_EQ(out.eq(0).logical_or(out.eq(1.0F / 0.75F)).sum().item<std::int64_t>(), out.numel());
+  // Four standard deviations of 40000 draws.
+  EXPECT_NEAR(out.eq(0).to(at::kDouble).mean().item<double>(), 0.25, 4 * 0.0022);
+  EXPECT_NEAR(out.to(at::kDouble).mean().item<double>(), 1.0, 4 * 0.0029);
+}
+
+TEST(Dropout, IsNothingWithoutProbabilityOrSamples) {
+  const at::Tensor x = at::ones({2, 8});
+  EXPECT_TRUE(dropout(x, {0.0F}, {.seed = 1, .numbers = {0, 1}}).is_same(x));
+  EXPECT_TRUE(dropout(x, {0.5F}, {}).is_same(x));
+}
+
+TEST(Dropout, AMaskBelongsToItsSampleWhateverTheBatch) {
+  const auto masks = [](std::uint64_t seed, std::vector<std::uint64_t> numbers, std::uint64_t layer,
+                        std::uint64_t place) {
+    const at::Tensor ones = at::ones({static_cast<std::int64_t>(numbers.size()), 5, 16});
+    return dropout(ones, {0.5F, layer, place}, {seed, std::move(numbers)});
+  };
+  const at::Tensor together = masks(1, {4, 5, 6, 7}, 2, 0);
+  EXPECT_TRUE(at::cat({masks(1, {4}, 2, 0), masks(1, {5, 6}, 2, 0), masks(1, {7}, 2, 0)}).equal(together));
+  EXPECT_TRUE(masks(1, {7, 6, 5, 4}, 2, 0).flip({0}).equal(together));
+  for (const at::Tensor& other :
+       {masks(2, {4, 5, 6, 7}, 2, 0), masks(1, {5, 6, 7, 8}, 2, 0), masks(1, {4, 5, 6, 7}, 3, 0),
+        masks(1, {4, 5, 6, 7}, 2, 1), masks(1, {4 + (1ULL << 32), 5, 6, 7}, 2, 0)}) {
+    EXPECT_FALSE(other[0].equal(together[0]));
+  }
 }
 
 // The loss is not a function of autograd: it brings its gradients along.

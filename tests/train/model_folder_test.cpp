@@ -7,13 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/data/corpus/megatron_writer.h"
-#include "lockstep/spec/load.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/validation.h"
 
 #include "tests/data/files.h"
+#include "tests/train/small_run.h"
 
 namespace lockstep::train {
 namespace {
@@ -24,58 +23,31 @@ using ::testing::HasSubstr;
 
 class TrainedFolder : public ::testing::TestWithParam<const char*> {
  protected:
-  TrainedFolder() {
-    data::MegatronWriter writer(corpus_, data::TokenType::uint16);
-    std::vector<data::Token> tokens;
-    for (std::uint32_t i = 0; i < 2000; ++i) tokens.push_back(i * i % 61);
-    writer.add(tokens, true);
-    writer.finish();
-  }
-
   spec::RunSpec run_of(const std::vector<std::string>& flags) const {
-    std::vector<std::string> all = {"--data.train", corpus_,        "--data.validation",
-                                    corpus_,        "--model.name", GetParam()};
-    all.insert(all.end(), flags.begin(), flags.end());
-    return spec::parse_run(R"(
-        [model]
-        layers = 2
-        width = 32
-        heads = 4
-        ffn_width = 64
-        vocab_size = 61
-        [training]
-        steps = 3
-        seq_len = 16
-        micro_batch_size = 2
-        global_batch_size = 4
-        threads = 1
-        [validation]
-        freq = 1
-        steps = 3)",
-                           "run.toml", all);
+    return small_run(corpus_, GetParam(), flags);
   }
 
   // Trains, writes the folder, and returns the last validation loss.
-  double train_and_save(const spec::RunSpec& run, DType dtype) const {
+  double train_and_save(const spec::RunSpec& run) const {
     double loss = 0;
     run_training(run, comm::Communicator(),
                  {.after_step = [&](const StepReport& report) { loss = *report.validation_loss; },
                   .trained =
                       [&](const model::FlatLayout& layout, const Weights& weights) {
-                        save_model(path_, run.model, layout, weights.master(), dtype, nullptr);
+                        save_model(path_, run.model, layout, weights.working(), nullptr);
                       }});
     return loss;
   }
 
   Folder folder_;
-  std::string corpus_ = folder_.path("c");
+  std::string corpus_ = small_corpus(folder_);
   std::string path_ = folder_.path("model");
 };
 
 TEST_P(TrainedFolder, HasTheLossOfTheRunBitForBit) {
-  for (const auto& [name, dtype] : {std::pair{"fp32", DType::fp32}, {"bf16", DType::bf16}}) {
+  for (const char* name : {"fp32", "bf16"}) {
     const spec::RunSpec run = run_of({"--training.dtype", name});
-    const double expected = train_and_save(run, dtype);
+    const double expected = train_and_save(run);
     const LoadedModel loaded(path_);
     EXPECT_EQ(loaded.spec(), run.model);
     const Validation validation(run, loaded.model(), loaded.layout(), loaded.values(), comm::Communicator());
@@ -85,7 +57,7 @@ TEST_P(TrainedFolder, HasTheLossOfTheRunBitForBit) {
 
 TEST_P(TrainedFolder, ARunCanBeginWithIt) {
   const spec::RunSpec run = run_of({});
-  const double expected = train_and_save(run, DType::fp32);
+  const double expected = train_and_save(run);
   std::optional<double> first;
   // Too slow to change anything.
   run_training(run_of({"--checkpoint.initial_load_path", path_, "--optimizer.lr", "1e-30",
@@ -97,7 +69,7 @@ TEST_P(TrainedFolder, ARunCanBeginWithIt) {
 }
 
 TEST_P(TrainedFolder, ARunOfAnotherSizeIsToldTheTensor) {
-  train_and_save(run_of({}), DType::fp32);
+  train_and_save(run_of({}));
   const auto refusal = [&](const std::string& key, const std::string& value) {
     const spec::RunSpec run = run_of({"--checkpoint.initial_load_path", path_, key, value});
     return message_of<UsageError>([&] { run_training(run, comm::Communicator(), {}); });
@@ -109,7 +81,7 @@ TEST_P(TrainedFolder, ARunOfAnotherSizeIsToldTheTensor) {
 }
 
 TEST_P(TrainedFolder, EvaluationTakesTheWholeCorpusOnce) {
-  train_and_save(run_of({}), DType::fp32);
+  train_and_save(run_of({}));
   const LoadedModel loaded(path_);
   EvaluationOptions options = {.corpus = corpus_, .vocabulary = 61, .length = 16};
   const EvaluationResult whole = evaluate(loaded.model(), loaded.parameters(), options);

@@ -21,7 +21,7 @@ ordered_json gpt(const spec::Model& model) {
           {"n_ctx", model.max_seq_len},
           {"vocab_size", model.vocab_size},
           {"layer_norm_epsilon", model.norm_eps},
-          {"attn_pdrop", model.dropout},
+          {"attn_pdrop", 0.0},
           {"embd_pdrop", model.dropout},
           {"resid_pdrop", model.dropout},
           {"tie_word_embeddings", true}};

@@ -152,9 +152,10 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
     run_process_agent(comm::parse_carrier(arguments.back()));
     return 0;
   }
-  if (arguments.empty()) throw UsageError("name what to measure: lockstep bench collectives, or train");
+  if (arguments.empty())
+    throw UsageError("name what to measure: lockstep bench collectives, train or kernels");
   if (arguments.front() == "train") return run_train_bench({arguments.begin() + 1, arguments.end()}, out);
-  const std::vector<std::string> known = {"collectives", "train"};
+  const std::vector<std::string> known = {"collectives", "train", "kernels"};
   if (arguments.front() != known.front())
     refuse_unknown("benchmark", arguments.front(), known, "lockstep bench");
   std::string help;

@@ -98,13 +98,16 @@ class TrainBench {
   TrainTurn turn_of(const std::string& system) {
     const std::string output = folder_.file(fmt::format("turn{}", turns_++));
     if (system == "pytorch") return pytorch_turn(output);
-    return our_turn(output, system == "one-process" ? 1 : options_.workers);
+    if (system == "inexact") return our_turn(output, options_.workers, {"--comm.exact", "false"});
+    if (system == "unshared") return our_turn(output, options_.workers, {"--parallelism.zero_stage", "0"});
+    return our_turn(output, system == "one-process" ? 1 : options_.workers, {});
   }
 
-  TrainTurn our_turn(const std::string& output, int workers) const {
-    run_workers({std::filesystem::read_symlink("/proc/self/exe").string(), "train", folder_.file("run.toml"),
-                 "--job.dump_folder", output},
-                workers);
+  TrainTurn our_turn(const std::string& output, int workers, const std::vector<std::string>& flags) const {
+    std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train",
+                                        folder_.file("run.toml"), "--job.dump_folder", output};
+    command.insert(command.end(), flags.begin(), flags.end());
+    run_workers(std::move(command), workers);
     std::ifstream in(output + "/metrics.jsonl");
     std::vector<double> steps;
     TrainTurn turn;

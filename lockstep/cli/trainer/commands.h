@@ -4,6 +4,10 @@
 // So they live in a program of their own, lockstep-trainer, and `lockstep` hands over to it.
 #pragma once
 
+#include <ostream>
+#include <string>
+#include <vector>
+
 #include "lockstep/cli/commands.h"
 
 namespace lockstep::cli {
@@ -22,5 +26,8 @@ void add_generate(CLI::App& app, Invocation& invocation);
 inline constexpr const char* kVerifySummary =
     "Compare a run on one process with the same on several, bit for bit";
 void add_verify(CLI::App& app, Invocation& invocation);
+
+// `lockstep bench kernels ARGUMENTS...`, as run_bench() (bench.h).
+int run_kernel_bench(const std::vector<std::string>& arguments, std::ostream& out);
 
 }  // namespace lockstep::cli

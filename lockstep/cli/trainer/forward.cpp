@@ -52,4 +52,10 @@ void add_trainer_commands(CLI::App& app, Invocation& invocation) {
   add_forwarded(app, invocation, "generate", kGenerateSummary);
 }
 
+int run_kernel_bench(const std::vector<std::string>& arguments, std::ostream& /*out*/) {
+  std::vector<std::string> words = {"kernels"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return hand_over("bench", words);
+}
+
 }  // namespace lockstep::cli

@@ -33,8 +33,9 @@ class BySample : public Sampler {
 
   Piece at(std::uint64_t position, const Place& place) const override {
     check_place(shape_, place);
-    const auto sample = mixture_.at(position + micro_batch_number(shape_, place) * shape_.rows + place.row);
-    return {sample.part, sample.index, {0, features_}};
+    const std::uint64_t number = position + micro_batch_number(shape_, place) * shape_.rows + place.row;
+    const auto sample = mixture_.at(number);
+    return {sample.part, sample.index, {0, features_}, number};
   }
 
  private:
@@ -58,10 +59,14 @@ class ByBatch : public Sampler {
 
   Piece at(std::uint64_t position, const Place& place) const override {
     check_place(shape_, place);
-    const auto run = mixture_.at(position / shape_.rows + micro_batch_number(shape_, place));
+    const std::uint64_t number = position / shape_.rows + micro_batch_number(shape_, place);
+    const auto run = mixture_.at(number);
     const std::uint64_t spare = parts_[run.part].samples % shape_.rows;
     const std::uint64_t first = philox64(seed_, kFirstSampleStream - run.part, run.epoch) % (spare + 1);
-    return {run.part, first + run.index * shape_.rows + place.row, {0, features_}};
+    return {run.part,
+            first + run.index * shape_.rows + place.row,
+            {0, features_},
+            number * shape_.rows + place.row};
   }
 
  private:
@@ -95,8 +100,9 @@ class ByFeature : public Sampler {
 
   Piece at(std::uint64_t position, const Place& place) const override {
     check_place(shape_, place);
-    const auto sample = mixture_.at(position + place.micro_batch * shape_.rows + place.row);
-    return {sample.part, sample.index, chunk_range(features_, shape_.lanes, place.lane)};
+    const std::uint64_t number = position + place.micro_batch * shape_.rows + place.row;
+    const auto sample = mixture_.at(number);
+    return {sample.part, sample.index, chunk_range(features_, shape_.lanes, place.lane), number};
   }
 
  private:

@@ -33,6 +33,7 @@ struct Piece {
   std::size_t part = 0;      // which corpus
   std::uint64_t sample = 0;  // which of its samples
   Range features;            // which of its columns
+  std::uint64_t number = 0;  // of all samples that the run draws, which one this is
   bool operator==(const Piece&) const = default;
 };
 

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "lockstep/model/declare.h"
+#include "lockstep/model/layer_dropout.h"
 #include "lockstep/nn/activation.h"
 #include "lockstep/nn/attention.h"
+#include "lockstep/nn/dropout.h"
 #include "lockstep/nn/embedding.h"
 #include "lockstep/nn/linear.h"
 #include "lockstep/nn/norm.h"
@@ -28,7 +30,8 @@ class Embedding final : public Block {
             weight_matrix("wpe.weight", config_.positions, config_.width, Shard::replicated, 0.01F)};
   }
   at::Tensor forward(const at::Tensor&, const Batch& batch, BlockParameters p) const override {
-    return nn::embedding(batch.tokens, *p[0], p[1], batch.first_place);
+    return nn::dropout(nn::embedding(batch.tokens, *p[0], p[1], batch.first_place), {config_.dropout},
+                       batch.samples);
   }
 
  private:
@@ -37,7 +40,10 @@ class Embedding final : public Block {
 
 class Layer final : public Block {
  public:
-  Layer(const Config& config, std::int64_t index) : config_(config), prefix_(fmt::format("h.{}.", index)) {}
+  Layer(const Config& config, std::int64_t index)
+      : config_(config),
+        prefix_(fmt::format("h.{}.", index)),
+        drop_(dropout_of_layer(config.dropout, index)) {}
 
   std::vector<ParameterSpec> parameters() const override {
     const std::int64_t width = config_.width;
@@ -64,15 +70,17 @@ class Layer final : public Block {
     const at::Tensor mixed =
         nn::causal_attention(qkv.narrow(2, 0, width), qkv.narrow(2, width, width),
                              qkv.narrow(2, 2 * width, width), config_.heads, config_.heads, batch.cache);
-    const at::Tensor middle = hidden.add(nn::linear(mixed, *p[4], p[5]));
+    const at::Tensor middle =
+        hidden.add(nn::dropout(nn::linear(mixed, *p[4], p[5]), drop_.attention, batch.samples));
     const at::Tensor wide =
         nn::linear(nn::layer_norm(middle, *p[6], *p[7], config_.norm_epsilon), *p[8], p[9]);
-    return middle.add(nn::linear(nn::gelu(wide), *p[10], p[11]));
+    return middle.add(nn::dropout(nn::linear(nn::gelu(wide), *p[10], p[11]), drop_.ffn, batch.samples));
   }
 
  private:
   Config config_;
   std::string prefix_;
+  LayerDropout drop_;
 };
 
 class FinalNorm final : public Block {

@@ -18,6 +18,7 @@ struct Config {
   std::int64_t vocabulary = 50257;
   std::int64_t positions = 1024;
   float norm_epsilon = 1e-5F;
+  float dropout = 0.0F;  // of the embeddings and of what each branch adds
 };
 
 Model make(const Config& config);

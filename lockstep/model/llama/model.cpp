@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "lockstep/model/declare.h"
+#include "lockstep/model/layer_dropout.h"
 #include "lockstep/nn/activation.h"
 #include "lockstep/nn/attention.h"
+#include "lockstep/nn/dropout.h"
 #include "lockstep/nn/embedding.h"
 #include "lockstep/nn/linear.h"
 #include "lockstep/nn/norm.h"
@@ -26,7 +28,7 @@ class Embedding final : public Block {
 
   std::vector<ParameterSpec> parameters() const override { return {token_table(config_)}; }
   at::Tensor forward(const at::Tensor&, const Batch& batch, BlockParameters p) const override {
-    return nn::embedding(batch.tokens, *p[0]);
+    return nn::dropout(nn::embedding(batch.tokens, *p[0]), {config_.dropout}, batch.samples);
   }
 
  private:
@@ -36,7 +38,10 @@ class Embedding final : public Block {
 class Layer final : public Block {
  public:
   Layer(const Config& config, std::int64_t index, std::shared_ptr<const kernels::RotaryTable> table)
-      : config_(config), prefix_(fmt::format("model.layers.{}.", index)), table_(std::move(table)) {}
+      : config_(config),
+        prefix_(fmt::format("model.layers.{}.", index)),
+        drop_(dropout_of_layer(config.dropout, index)),
+        table_(std::move(table)) {}
 
   std::vector<ParameterSpec> parameters() const override {
     const std::int64_t width = config_.width;
@@ -61,14 +66,17 @@ class Layer final : public Block {
     const at::Tensor k = nn::rotary(nn::linear(normed, *p[2]), *table_, batch.first_place);
     const at::Tensor mixed =
         nn::causal_attention(q, k, nn::linear(normed, *p[3]), config_.heads, config_.kv_heads, batch.cache);
-    const at::Tensor middle = hidden.add(nn::linear(mixed, *p[4]));
+    const at::Tensor middle =
+        hidden.add(nn::dropout(nn::linear(mixed, *p[4]), drop_.attention, batch.samples));
     const at::Tensor input = nn::rms_norm(middle, *p[5], config_.norm_epsilon);
-    return middle.add(nn::linear(nn::swiglu(nn::linear(input, *p[6]), nn::linear(input, *p[7])), *p[8]));
+    const at::Tensor wide = nn::swiglu(nn::linear(input, *p[6]), nn::linear(input, *p[7]));
+    return middle.add(nn::dropout(nn::linear(wide, *p[8]), drop_.ffn, batch.samples));
   }
 
  private:
   Config config_;
   std::string prefix_;
+  LayerDropout drop_;
   std::shared_ptr<const kernels::RotaryTable> table_;
 };
 

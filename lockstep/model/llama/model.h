@@ -20,7 +20,8 @@ struct Config {
   std::int64_t positions = 2048;  // the most places a sequence can have
   double rope_theta = 10000.0;
   float norm_epsilon = 1e-5F;
-  bool tied = false;  // the head shares the embedding's weight
+  float dropout = 0.0F;  // of the embeddings and of what each branch adds
+  bool tied = false;     // the head shares the embedding's weight
 };
 
 Model make(const Config& config);

@@ -11,7 +11,7 @@ namespace lockstep::kernels {
 struct Dropout {
   float probability = 0.0F;  // of falling away, at least 0 and below 1
   std::uint64_t key = 0;     // the run's seed, say
-  std::uint64_t stream = 0;  // one for each (step, sample, layer)
+  std::uint64_t stream = 0;  // one for each (sample of the run, place in the model)
 };
 
 // out = in / (1 - probability) or 0. Element i (row * columns + column) of the matrix is kept if number i % 4
