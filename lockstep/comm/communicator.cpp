@@ -195,6 +195,10 @@ std::string_view Communicator::link_to(Rank peer) const {
   return kind;
 }
 
+int Communicator::ranks_on_this_host() const {
+  return engine_->ranks_on_this_host();
+}
+
 void Communicator::forget_peer_memory() const {
   engine_->forget_peer_memory();
 }

@@ -129,6 +129,9 @@ class Communicator {
   int size() const;
   const std::string& name() const;
 
+  // Ranks of the whole world, this one included, that compete for this host's cores.
+  int ranks_on_this_host() const;
+
   // What carries messages to the peer: "loopback", "shm", "tcp", "mpi".
   std::string_view link_to(Rank peer) const;
 

@@ -121,6 +121,16 @@ Bytes Engine::allocate(std::size_t bytes) {
   return memory;
 }
 
+int Engine::ranks_on_this_host() {
+  int count = 1;
+  exclusively([&](transport::Endpoint& endpoint) {
+    for (Rank peer = 0; peer < endpoint.world(); ++peer) {
+      if (peer != endpoint.rank() && endpoint.shares_host(peer)) ++count;
+    }
+  });
+  return count;
+}
+
 void Engine::forget_peer_memory() {
   exclusively([](transport::Endpoint& endpoint) { endpoint.forget_peer_memory(); });
 }

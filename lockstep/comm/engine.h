@@ -40,6 +40,7 @@ class Engine {
   // frozen may write into it when it goes on; it goes with the endpoint.
   Bytes allocate(std::size_t bytes);
   void forget_peer_memory();
+  int ranks_on_this_host();
   void release(Bytes memory);
 
   // Puts the operation on its stream and waits until it has ended; raises its error.

@@ -39,8 +39,13 @@ int blame(const ExitStatus& status) {
 
 class Crew {
  public:
-  Crew(milliseconds grace, SignalInbox& inbox)
-      : grace_(grace), inbox_(inbox), output_(STDOUT_FILENO), error_output_(STDERR_FILENO) {}
+  Crew(const LaunchOptions& options, SignalInbox& inbox)
+      : grace_(options.grace),
+        grace_after_signal_(options.grace_after_signal.count() > 0 ? options.grace_after_signal
+                                                                   : options.grace),
+        inbox_(inbox),
+        output_(STDOUT_FILENO),
+        error_output_(STDERR_FILENO) {}
 
   void start(Rank rank, const SpawnOptions& options) {
     Worker& worker = workers_.emplace_back(Worker{rank, ChildProcess(options)});
@@ -129,7 +134,7 @@ class Crew {
       const bool is_end = number == SIGINT || number == SIGTERM || number == SIGHUP;
       if (!is_end) continue;
       if (!result_.first_failure && result_.interrupted_by == 0) result_.interrupted_by = number;
-      if (!end_by_) end_by_ = Deadline::after(grace_);
+      if (!end_by_) end_by_ = Deadline::after(grace_after_signal_);
       if (!drop_output_at_) drop_output_at_ = Deadline::after(grace_);
     }
   }
@@ -145,8 +150,16 @@ class Crew {
       const ExitStatus status = *worker.process.poll();
       if (!status.ok()) failures.push_back({worker.rank, worker.process.pid(), status});
     }
-    if (!result_.first_failure && !failures.empty()) result_.first_failure = likeliest_cause(failures);
-    if (result_.first_failure && !end_by_) end_by_ = Deadline::after(grace_);
+    if (failures.empty()) return;
+    // Who lost a peer may end before the peer itself has; whoever we have ended is no cause.
+    const bool may_be_the_cause =
+        !terminated_ && (!result_.first_failure || blame(result_.first_failure->status) == 0);
+    if (may_be_the_cause) {
+      if (result_.first_failure) failures.insert(failures.begin(), *result_.first_failure);
+      result_.first_failure = likeliest_cause(failures);
+    }
+    // After a signal the others end too, and have been given their time.
+    if (!end_by_) end_by_ = Deadline::after(grace_);
   }
 
   // First patience, then SIGTERM, then SIGKILL.
@@ -158,6 +171,7 @@ class Crew {
   }
 
   milliseconds grace_;
+  milliseconds grace_after_signal_;
   SignalInbox& inbox_;
   std::list<Worker> workers_;
   Outlet output_;
@@ -249,7 +263,7 @@ LaunchResult launch(const LaunchOptions& options) {
     group.master.port = server->address().port;
   }
 
-  Crew crew(options.grace, inbox);
+  Crew crew(options, inbox);
   for (int local_rank = 0; local_rank < group.local_world; ++local_rank) {
     spawn.environment = worker_environment(options.environment, group, local_rank);
     crew.start(group.first_rank + local_rank, spawn);

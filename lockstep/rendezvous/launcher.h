@@ -21,6 +21,8 @@ struct LaunchOptions {
   // After the first failure the others have this long to end by themselves, then as long again after SIGTERM;
   // SIGKILL follows.
   std::chrono::milliseconds grace{5'000};
+  // After SIGINT, SIGTERM or SIGHUP, in place of the first of the two; 0: the same.
+  std::chrono::milliseconds grace_after_signal{0};
 
   // Several hosts: one launcher on each, all given the same master. None: this host alone, on a free loopback
   // port.
@@ -41,6 +43,7 @@ struct LaunchResult {
     ExitStatus status;
     std::string to_string() const;  // "rank 2 (pid 77) ended with exit code 3"
   };
+  // The first to fail; when that one only lost a peer (exit code 75), the first after it that did not.
   std::optional<Failure> first_failure;
   int interrupted_by = 0;  // the first of SIGINT, SIGTERM and SIGHUP that came before any rank failed
   int output_error = 0;    // errno, when prefixed output could not be written and the ranks were ended for it

@@ -69,6 +69,10 @@ void check_attention(const Model& model, const Checker& checker) {
     checker.require(
         model.kv_heads == model.heads, {"model.kv_heads"},
         fmt::format("model.kv_heads = {} must equal model.heads = {} in a gpt", model.kv_heads, model.heads));
+    checker.require(model.head_width * model.heads == model.width, {"model.head_width"},
+                    "model.head_width of a gpt is model.width / model.heads; leave it out");
+    checker.require(model.tied_embeddings, {"model.tied_embeddings"},
+                    "model.tied_embeddings is true in every gpt; leave it out");
   } else {
     checker.require(
         model.head_width % 2 == 0, {"model.head_width", "model.heads", "model.width"},
@@ -134,6 +138,13 @@ void check_parallelism(const RunSpec& run, const Checker& checker) {
       fmt::format("comm.all_reduce = \"{}\" has an order of addition of its own; set comm.exact = "
                   "false, or choose {}",
                   run.comm.all_reduce, fmt::join(kExact, ", ")));
+  const bool knows_lanes = run.comm.all_reduce == "auto" || run.comm.all_reduce == "direct";
+  checker.require(
+      !run.comm.exact || knows_lanes || (parallelism.rebalance_freq == 0 && weights.empty()),
+      {"comm.all_reduce", "parallelism.rebalance_freq", "parallelism.lane_weights"},
+      fmt::format("comm.all_reduce = \"{}\" keeps the order of lanes only when all workers own as many: "
+                  "with parallelism.rebalance_freq or lane_weights use auto or direct",
+                  run.comm.all_reduce));
 }
 
 }  // namespace

@@ -137,8 +137,9 @@ std::vector<Key> optimizer() {
       row<in, &Optimizer::eps>(
           "eps", "added to the root of the second moment",
           {.bounds = {.least = 0, .most = 1, .above_least = true}, .only_with = kWithAdamW}),
-      row<in, &Optimizer::weight_decay>("weight_decay", "decoupled decay; norms and biases have none",
-                                        {{0, 1000}}),
+      row<in, &Optimizer::weight_decay>(
+          "weight_decay", "of AdamW decoupled, of SGD added to the gradient; norms and biases have none",
+          {{0, 1000}}),
       row<in, &Optimizer::momentum>("momentum", "share of the last update that is kept",
                                     {.bounds = kBelowOne, .only_with = {"optimizer.name", "sgd"}}),
   };
@@ -156,7 +157,9 @@ std::vector<Key> lr_scheduler() {
           "share of the steps, at the end, in which it falls; 0: all after the "
           "warm-up, for wsd 0.1",
           {kFraction}),
-      row<in, &LrScheduler::min_lr_factor>("min_lr_factor", "where it ends, as a share of lr", {kFraction}),
+      row<in, &LrScheduler::min_lr_factor>(
+          "min_lr_factor", "what it falls to, as a share of lr; the step after the last one would have it",
+          {kFraction}),
   };
 }
 
@@ -206,7 +209,8 @@ std::vector<Key> comm() {
 std::vector<Key> checkpoint() {
   constexpr auto in = &RunSpec::checkpoint;
   return {
-      row<in, &Checkpoint::interval>("interval", "steps between saves; 0: only at the end", {kCount}),
+      row<in, &Checkpoint::interval>("interval", "steps between saves; 0: only at the end",
+                                     {.bounds = kCount, .reserved = true}),
       row<in, &Checkpoint::initial_load_path>("initial_load_path",
                                               "Hugging Face folder whose weights the run begins with"),
   };

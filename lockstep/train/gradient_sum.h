@@ -19,7 +19,8 @@ struct SumOptions {
 // then the same for every bucket.
 class GradientSum {
  public:
-  // `scatters`: a rank needs its share of the sum only. UsageError when the algorithm cannot keep the order.
+  // `scatters`: a rank needs its share of the sum only. UsageError when the algorithm cannot keep the
+  // order.
   GradientSum(const comm::Communicator& communicator, const LaneOwnership& lanes, bool scatters,
               const SumOptions& options);
 

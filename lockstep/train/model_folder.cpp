@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/model_folder.h"
 
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/checkpoint/hugging_face/state.h"
 #include "lockstep/model/gpt/state_names.h"
 #include "lockstep/model/llama/state_names.h"
 #include "lockstep/nn/tensor_view.h"
+#include "lockstep/spec/write.h"
 #include "lockstep/train/model_of.h"
 
 namespace lockstep::train {
@@ -65,6 +68,25 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
       .dtype = dtype,
       .end_of_text = tokenizer != nullptr ? tokenizer->end_of_document() : std::nullopt};
   checkpoint::save_folder(path, config, std::move(tensors), tokenizer);
+}
+
+void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model& spec) {
+  const auto lines_of = [&](spec::Model model) {
+    model.preset = spec.preset;
+    model.dropout = spec.dropout;
+    model.max_seq_len = spec.max_seq_len;
+    spec::RunSpec run;
+    run.model = std::move(model);
+    return std::istringstream(spec::to_toml(run));
+  };
+  std::istringstream ours = lines_of(spec);
+  std::istringstream theirs = lines_of(folder.config().model);
+  for (std::string mine, other; std::getline(ours, mine) && std::getline(theirs, other);) {
+    if (mine == other) continue;
+    throw UsageError(
+        fmt::format("{}/config.json says {}, but [model] of the run says {}: write the former there",
+                    folder.path(), other, mine));
+  }
 }
 
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,

@@ -22,6 +22,10 @@ namespace lockstep::train {
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
                 const at::Tensor& values, const data::Tokenizer* tokenizer);
 
+// UsageError naming the first key of [model] that the folder's configuration contradicts. Dropout may differ,
+// and so may the longest sequence: where it shapes tensors, load_values() tells.
+void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model& spec);
+
 // Fills the flat parameters of a model from a folder. UsageError naming the first tensor that does not fit.
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
                  const model::FlatLayout& layout, std::span<float> values);

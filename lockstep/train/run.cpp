@@ -17,6 +17,7 @@
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
+#include "lockstep/train/agreement.h"
 #include "lockstep/train/feed.h"
 #include "lockstep/train/loss_scale.h"
 #include "lockstep/train/memory.h"
@@ -74,19 +75,40 @@ OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std:
                         .step = static_cast<std::uint64_t>(step)};
 }
 
+// What a run reads from files that may be wrong on one host only.
+struct Sources {
+  std::optional<Feed> feed;
+  std::optional<checkpoint::ModelFolder> first_values;
+};
+
+Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) {
+  const spec::Workload workload = spec::workload_of(run, world.size());
+  const Feed::Options options = feed_options(run, workload);
+  Sources sources;
+  together(world, [&] {
+    const GradientSum trial(world, ownership_of(run.parallelism, workload), false, sum_options(run.comm));
+    sources.feed.emplace(options);
+    if (run.checkpoint.initial_load_path.empty()) return;
+    sources.first_values.emplace(run.checkpoint.initial_load_path);
+    require_same_model(*sources.first_values, run.model);
+  });
+  require_same_run(run, *sources.feed, options.shape, world);
+  return sources;
+}
+
 class Run {
  public:
-  Run(const spec::RunSpec& run, const comm::Communicator& world)
+  Run(const spec::RunSpec& run, const comm::Communicator& world, const Sources& sources)
       : run_(run),
         world_(world),
         workload_(spec::workload_of(run, world.size())),
+        feed_(*sources.feed),
         model_(model_of(run.model)),
         layout_(model_),
         partition_(
             partition_of(layout_, {.world = world.size(),
                                    .rank = world.rank(),
                                    .shards_update = run.parallelism.zero_stage > 0 && world.size() > 1})),
-        feed_(feed_options(run, workload_)),
         weights_(layout_, partition_, world, run.training.dtype,
                  static_cast<std::uint64_t>(run.training.seed),
                  run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1),
@@ -96,7 +118,7 @@ class Run {
                  .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0)),
                  .sum = sum_options(run.comm)}),
         loss_scale_(run.training) {
-    if (!run.checkpoint.initial_load_path.empty()) load(run.checkpoint.initial_load_path);
+    if (sources.first_values) load(*sources.first_values);
     if (run.metrics.enable_trace) {
       trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
       observe_ = std::bind_front(&StepTrace::add, &*trace_);
@@ -114,6 +136,7 @@ class Run {
       summary_.loss = report.loss;
       if (hooks.after_step) hooks.after_step(report);
       if (hooks.see_weights) hooks.see_weights(layout_, weights_);
+      if (bad_in_a_row_ >= run_.training.max_bad_steps) refuse_to_go_on(report);
       summary_.stopped = step < run_.training.steps && somebody_wants_to_stop(hooks);
     }
     if (trace_) trace_->write();
@@ -122,9 +145,9 @@ class Run {
   }
 
  private:
-  void load(const std::string& folder) {
+  void load(const checkpoint::ModelFolder& folder) {
     const at::Tensor values = at::empty({layout_.elements()}, at::kFloat);
-    load_values(checkpoint::ModelFolder(folder), run_.model, layout_, nn::floats_of(values));
+    together(world_, [&] { load_values(folder, run_.model, layout_, nn::floats_of(values)); });
     for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
       const auto [first, count] = layout_.places()[i];
       weights_.assign(i, 0, nn::floats_of(values.narrow(0, first, count)));
@@ -175,16 +198,17 @@ class Run {
 
   void record(const StepReport& report) {
     loss_scale_.record(report.updated);
-    if (report.updated) {
-      bad_in_a_row_ = 0;
-      return;
-    }
-    ++summary_.bad_steps;
-    if (++bad_in_a_row_ < run_.training.max_bad_steps) return;
-    throw UsageError(fmt::format(
-        "step {}: the gradients of {} steps in a row were not finite, this time first that of {}; "
-        "lower optimizer.lr, raise lr_scheduler.warmup_steps, or use training.dtype = \"bf16\"",
-        report.step, bad_in_a_row_, report.not_finite));
+    bad_in_a_row_ = report.updated ? 0 : bad_in_a_row_ + 1;
+    if (!report.updated) ++summary_.bad_steps;
+  }
+
+  [[noreturn]] void refuse_to_go_on(const StepReport& report) const {
+    refuse_together(
+        world_,
+        fmt::format(
+            "step {}: the gradients of {} steps in a row were not finite, this time first that of {}; "
+            "lower optimizer.lr, raise lr_scheduler.warmup_steps, or use training.dtype = \"bf16\"",
+            report.step, bad_in_a_row_, report.not_finite));
   }
 
   bool somebody_wants_to_stop(const RunHooks& hooks) const {
@@ -196,10 +220,10 @@ class Run {
   const spec::RunSpec& run_;
   const comm::Communicator& world_;
   spec::Workload workload_;
+  const Feed& feed_;
   model::Model model_;
   model::FlatLayout layout_;
   Partition partition_;
-  Feed feed_;
   Weights weights_;
   StepRunner runner_;
   std::optional<Validation> validation_;
@@ -222,7 +246,8 @@ void prepare_process(const spec::Training& training, int local_ranks) {
 }
 
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks) {
-  return Run(run, world).train(hooks);
+  const Sources sources = open_sources(run, world);
+  return Run(run, world, sources).train(hooks);
 }
 
 }  // namespace lockstep::train

@@ -51,9 +51,10 @@ struct RunSummary {
 // (training.threads, or what this host's cores leave for each of its ranks), and memory that is kept.
 void prepare_process(const spec::Training& training, int local_ranks);
 
-// Trains on this rank, together with all ranks of `world`; every rank gives the same run. UsageError for what
-// the run, its data or the folder of checkpoint.initial_load_path cannot be, and when training.max_bad_steps
-// steps in a row had gradients that are not finite. prepare_process() comes first.
+// Trains on this rank, together with all ranks of `world`. UsageError for what the run, its data or the
+// folder of checkpoint.initial_load_path cannot be, when ranks have different runs or data, and when
+// training.max_bad_steps steps in a row had gradients that are not finite; ToldElsewhere when another rank
+// raises that. DataError when data are corrupt. prepare_process() comes first.
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks);
 
 }  // namespace lockstep::train

@@ -33,12 +33,23 @@ schedule::StepSpec spec_of(const model::Model& model, const StepPlan& plan, Rank
   return spec;
 }
 
-schedule::StepProgram proved_program(const schedule::StepSpec& spec) {
-  schedule::StepProgram program = schedule::make_step(spec);
-  const schedule::StepCheck check = schedule::check_step(spec, program);
-  LOCKSTEP_CHECK(!check.violation, fmt::format("the step program is wrong at action {}: {}",
-                                               check.violation->action, check.violation->reason));
-  return program;
+// As many ranks are proved together with this one; of larger worlds these and this one alone.
+constexpr int kProvedTogether = 64;
+
+schedule::StepProgram proved_program(const model::Model& model, const StepPlan& plan, Rank rank,
+                                     const Partition& partition) {
+  std::vector<schedule::StepSpec> specs = {spec_of(model, plan, rank, partition)};
+  std::vector<schedule::StepProgram> programs = {schedule::make_step(specs.front())};
+  for (Rank other = 0; other < std::min(plan.lanes.world(), kProvedTogether); ++other) {
+    if (other == rank) continue;
+    specs.push_back(spec_of(model, plan, other, partition));
+    programs.push_back(schedule::make_step(specs.back()));
+  }
+  const auto wrong = schedule::check_steps(specs, programs);
+  LOCKSTEP_CHECK(!wrong, fmt::format("the step program of {} is wrong at action {}: {}",
+                                     wrong->program == 0 ? "this rank" : "another rank",
+                                     wrong->violation.action, wrong->violation.reason));
+  return std::move(programs.front());
 }
 
 // As the gradients are added: neighbours first.
@@ -72,7 +83,7 @@ StepRunner::StepRunner(const model::Model& model, const model::FlatLayout& layou
 void StepRunner::assign(const LaneOwnership& lanes) {
   LOCKSTEP_CHECK(lanes.world() == communicator_.size(), "lanes are owned by the ranks of the group");
   plan_.lanes = lanes;
-  program_ = proved_program(spec_of(model_, plan_, communicator_.rank(), partition_));
+  program_ = proved_program(model_, plan_, communicator_.rank(), partition_);
   slots_.grow(program_.slots);
   sum_.emplace(communicator_, lanes, partition_.shards_update, plan_.sum);
 }

@@ -19,6 +19,7 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // A folder with a corpus of bytes and a run file for a tiny model.
@@ -59,6 +60,13 @@ steps = 3
   Finished train(std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"train", run_});
     return run_program(std::move(flags));
+  }
+
+  // Of a run that goes on in the background.
+  void wait_for_a_step(const std::string& run) {
+    for (int i = 0; i < 600 && read_file(folder_.file(run) + "/metrics.jsonl").empty(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
   }
 
   // What every step of a run came to, without times and what the machine did.
@@ -147,13 +155,56 @@ TEST_F(TrainProgram, GradientsThatAreNotFiniteAreNamedAndEndTheRun) {
               HasSubstr("of 2 steps in a row were not finite, this time first that of"));
 }
 
+TEST_F(TrainProgram, RanksThatDisagreeAreToldOnce) {
+  const auto launched = [&](const std::string& flags_of_rank_1) {
+    return run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'f=; test $RANK = 1 && f=\"" + flags_of_rank_1 +
+                     "\"; exec \"$LOCKSTEP\" train " + run_ + " --job.dump_folder " + folder_.file("apart") +
+                     " $f'");
+  };
+  const Finished other_seed = launched("--training.seed 7");
+  EXPECT_EQ(other_seed.exit_code, 2);
+  EXPECT_THAT(other_seed.error_output, HasSubstr("lockstep: rank 1 has another run than rank 0"));
+  EXPECT_THAT(other_seed.error_output, Not(HasSubstr("another rank")));
+  const Finished other_threads = launched("--training.threads 1");
+  EXPECT_EQ(other_threads.exit_code, 0) << other_threads.error_output;
+}
+
+TEST_F(TrainProgram, CorruptDataOnOneRankIsTheCauseThatIsTold) {
+  const Finished finished =
+      run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'test $RANK = 1 && exec \"$LOCKSTEP\" train " + run_ +
+                " --data.train \"[\\\"/nowhere\\\"]\"; exec \"$LOCKSTEP\" train " + run_ +
+                " --job.dump_folder " + folder_.file("half") + "'");
+  EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("/nowhere"));
+}
+
+TEST_F(TrainProgram, AKilledWorkerEndsTheRun) {
+  Program program({"train", run_, "--workers", "3", "--training.steps", "1000000", "--job.dump_folder",
+                   folder_.file("killed")});
+  wait_for_a_step("killed");
+  const std::string workers = "pgrep -f '[l]ockstep-trainer train.*" + folder_.file("killed") + "'";
+  EXPECT_EQ(run_shell("kill -9 $(" + workers + " | tail -n 1)").exit_code, 0);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 137) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("was killed by signal 9"));
+  EXPECT_EQ(run_shell(workers).output, "");
+}
+
+TEST_F(TrainProgram, ASignalThatComesTwiceAtOnceIsOneWish) {
+  Program program({"train", run_, "--workers", "2", "--training.steps", "1000000", "--job.dump_folder",
+                   folder_.file("twice")});
+  wait_for_a_step("twice");
+  program.signal(SIGTERM);
+  program.signal(SIGTERM);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 143) << finished.error_output;
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("twice") + "/model/config.json"));
+}
+
 TEST_F(TrainProgram, ASignalEndsAllRanksAfterTheSameStep) {
   Program program({"train", run_, "--workers", "2", "--training.steps", "1000000", "--job.dump_folder",
                    folder_.file("stopped")});
-  const std::string metrics = folder_.file("stopped") + "/metrics.jsonl";
-  for (int i = 0; i < 600 && !std::filesystem::exists(metrics); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+  wait_for_a_step("stopped");
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   program.signal(SIGINT);
   const Finished finished = program.finish();
@@ -207,6 +258,10 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]"}, 2), HasSubstr("nowhere"));
   EXPECT_THAT(sentence({"--model.vocab_size", "40"}, 65), HasSubstr("corpus"));
   EXPECT_THAT(sentence({"--job.dump_folder", "/proc/nowhere"}, 2), HasSubstr("/proc/nowhere"));
+  EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 65), HasSubstr("corpus"));
+  EXPECT_THAT(sentence({"--comm.all_reduce", "halving_doubling", "--workers", "3"}, 2),
+              HasSubstr("halving_doubling"));
   EXPECT_EQ(run_program({"train"}).error_output,
             "lockstep: no run file: write it first, as in `lockstep train run.toml --workers 2`\n");
 }

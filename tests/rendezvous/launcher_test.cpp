@@ -93,6 +93,21 @@ TEST_F(Launcher, KillsWorkersThatIgnoreTheRequestToEnd) {
   EXPECT_EQ(result.exit_code(), 5);
 }
 
+TEST_F(Launcher, WhoeverLostAPeerIsNotTheCause) {
+  LaunchOptions options = script(2, "test $RANK = 0 && exit 75; sleep 0.3; exit 65");
+  options.grace = std::chrono::seconds(20);
+  const LaunchResult result = launch(options);
+  ASSERT_TRUE(result.first_failure);
+  EXPECT_EQ(result.first_failure->rank, 1);
+  EXPECT_EQ(result.exit_code(), 65);
+}
+
+TEST_F(Launcher, AFailureIsNotGivenTheTimeOfASignal) {
+  LaunchOptions options = script(2, "test $RANK = 0 && exit 5; exec sleep 600");
+  options.grace_after_signal = std::chrono::minutes(5);
+  EXPECT_EQ(launch(options).exit_code(), 5);
+}
+
 TEST_F(Launcher, WorkersThatEndInTheGracePeriodAreNotSignalled) {
   LaunchOptions options = script(
       2, "test $RANK = 0 && exit 5; trap 'echo > $FOLDER/signalled' TERM; sleep 0.3; echo > $FOLDER/done");

@@ -168,6 +168,38 @@ TEST(StepMutations, AChangedNumberIsSeen) {
   });
 }
 
+TEST(Steps, RanksOfUnevenLanesAreProvedTogether) {
+  std::vector<StepSpec> specs;
+  std::vector<StepProgram> programs;
+  for (const auto& [first, end] : {std::pair{0, 3}, {3, 3}, {3, 8}}) {
+    specs.push_back({.blocks = 3,
+                     .first_lane = first,
+                     .end_lane = end,
+                     .micro_batches = 2,
+                     .shards_update = true,
+                     .bucket_blocks = {2, 0, 0, 1}});
+    programs.push_back(make_step(specs.back()));
+  }
+  EXPECT_FALSE(check_steps(specs, programs));
+}
+
+TEST(Steps, AnotherOrderOfCollectivesIsSeen) {
+  const StepSpec spec = {.blocks = 2, .shards_update = true, .bucket_blocks = {0, 0}};
+  const std::vector<StepProgram> same = {make_step(spec), make_step(spec)};
+  const std::vector<StepSpec> specs = {spec, spec};
+  ASSERT_FALSE(check_steps(specs, same));
+  std::vector<StepProgram> other = same;
+  // Each is a right program by itself.
+  for (Action& action : other[1].actions) {
+    if (action.bucket >= 0) action.bucket = 1 - action.bucket;
+  }
+  ASSERT_FALSE(check_step(spec, other[1]).violation);
+  const auto wrong = check_steps(specs, other);
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong->program, 1U);
+  EXPECT_EQ(wrong->violation.reason, "collective 0 is not the one that another rank calls");
+}
+
 TEST(StepMutations, TheFirstViolationIsNamed) {
   const StepSpec spec = {.blocks = 2, .first_lane = 0, .end_lane = 2, .bucket_blocks = {1, 0}};
   StepProgram program = make_step(spec);

@@ -68,16 +68,16 @@ TEST_P(TrainedFolder, ARunCanBeginWithIt) {
   EXPECT_EQ(first, expected);
 }
 
-TEST_P(TrainedFolder, ARunOfAnotherSizeIsToldTheTensor) {
+TEST_P(TrainedFolder, ARunOfAnotherSizeIsToldTheKey) {
   train_and_save(run_of({}));
   const auto refusal = [&](const std::string& key, const std::string& value) {
     const spec::RunSpec run = run_of({"--checkpoint.initial_load_path", path_, key, value});
     return message_of<UsageError>([&] { run_training(run, comm::Communicator(), {}); });
   };
   EXPECT_THAT(refusal("--model.vocab_size", "62"),
-              HasSubstr("has the shape [61, 32], but the model needs [62, 32]"));
-  EXPECT_THAT(refusal("--model.layers", "3"), HasSubstr("is missing"));
-  EXPECT_THAT(refusal("--model.layers", "1"), HasSubstr("is not a parameter of the model"));
+              HasSubstr("config.json says vocab_size = 61, but [model] of the run says vocab_size = 62"));
+  EXPECT_THAT(refusal("--model.layers", "3"), HasSubstr("says layers = 2"));
+  EXPECT_THAT(refusal("--model.layers", "1"), HasSubstr("says layers = 2"));
 }
 
 TEST_P(TrainedFolder, EvaluationTakesTheWholeCorpusOnce) {

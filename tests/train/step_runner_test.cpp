@@ -227,6 +227,36 @@ TEST(StepRunner, AnAlgorithmThatCannotKeepTheOrderIsRefused) {
                UsageError);
 }
 
+TEST(StepRunner, AGradientThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {
+  auto endpoints = transport::make_loopback(3);
+  std::vector<StepResult> results(endpoints.size());
+  std::vector<std::jthread> ranks;
+  for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
+    ranks.emplace_back([&, rank, endpoint = std::move(endpoints[rank])]() mutable {
+      kernels::set_threads(1);
+      const comm::Communicator communicator(std::move(endpoint), {.name = "dp"});
+      const model::Model model = model::llama::make(kConfig);
+      const model::FlatLayout layout(model);
+      const Partition partition =
+          partition_of(layout, {.world = 3, .rank = communicator.rank(), .shards_update = true});
+      Weights weights(layout, partition, communicator, DType::fp32, 11, 2);
+      const at::Tensor before = weights.gather_master();
+      StepRunner runner(model, layout, partition, communicator, weights, {.lanes = even_ownership(4, 3)});
+      StepInputs inputs;
+      inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
+      inputs.loss_scale = rank == 1 ? INFINITY : 1.0F;
+      inputs.optimizer = kernels::AdamW{};
+      results[rank] = runner.run(inputs);
+      EXPECT_TRUE(weights.gather_master().equal(before));
+    });
+  }
+  ranks.clear();
+  for (const StepResult& result : results) {
+    EXPECT_FALSE(result.updated);
+    EXPECT_EQ(result.not_finite, std::optional<std::size_t>(0));
+  }
+}
+
 TEST(StepRunner, LanesMoveBetweenStepsAndTheBitsStay) {
   const Outcome alone = train(even_ownership(8, 1), {}).front();
   const std::vector<LaneOwnership> moves = {{{0, 1, 8}}, {{0, 8, 8}}, {{0, 5, 8}}};

@@ -65,7 +65,9 @@ int generate(const GenerateFlags& flags) {
   model::Decoder decoder(loaded.model(), loaded.parameters(), std::min(places, loaded.spec().max_seq_len));
   print(std::cout, flags.prompt);
   for (std::int64_t i = 0; i < flags.max_tokens && decoder.length() < loaded.spec().max_seq_len; ++i) {
-    const std::vector<float> logits = decoder.read(unread);
+    // A vocabulary may be larger than what the tokenizer has words for.
+    std::vector<float> logits = decoder.read(unread);
+    logits.resize(std::min<std::size_t>(logits.size(), tokenizer->vocab_size()));
     const std::uint64_t random = philox64(flags.seed, 0, static_cast<std::uint64_t>(i));
     const auto token = static_cast<data::Token>(model::choose_token(logits, flags.sampling, random));
     if (token == loaded.end_of_text()) break;

@@ -20,6 +20,7 @@
 #include "lockstep/comm/connect.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/load.h"
+#include "lockstep/train/agreement.h"
 #include "lockstep/train/gemm_peak.h"
 #include "lockstep/train/run.h"
 
@@ -28,18 +29,36 @@ namespace {
 
 // What a handler may touch.
 volatile std::sig_atomic_t signal_seen = 0;
-void note_signal(int number) {
-  signal_seen = number;
+volatile std::sig_atomic_t seen_at = 0;  // in seconds
+
+std::sig_atomic_t seconds_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::sig_atomic_t>(now.tv_sec);
 }
 
-// While it lives, SIGINT and SIGTERM are wishes that wants_to_stop() tells of; a second one ends the process.
+// The same wish may come twice: to this process and to its group, or through the launcher.
+constexpr std::sig_atomic_t kSameWish = 2;
+
+void note_signal(int number) {
+  if (signal_seen == 0) {
+    signal_seen = number;
+    seen_at = seconds_now();
+  } else if (seconds_now() - seen_at > kSameWish) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+}
+
+// While it lives, SIGINT and SIGTERM are wishes that wants_to_stop() tells of; one that comes seconds later
+// ends the process.
 class StopSignals {
  public:
   StopSignals() {
     for (int number : {SIGINT, SIGTERM}) {
       struct sigaction action = {};
       action.sa_handler = note_signal;
-      action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+      action.sa_flags = SA_RESTART;
       ::sigaction(number, &action, nullptr);
     }
   }
@@ -93,30 +112,15 @@ TrainArguments split_arguments(Arguments arguments) {
   return split;
 }
 
-// Makes the folder on rank 0. False on the other ranks when rank 0 could not: it says why, they keep quiet.
-bool open_folder(const spec::RunSpec& run, const comm::Communicator& world,
-                 std::optional<RunFolder>& folder) {
-  std::exception_ptr refusal;
-  if (world.rank() == 0) {
-    try {
-      folder.emplace(run, world.size());
-    } catch (...) {
-      refusal = std::current_exception();
-    }
-  }
-  std::int32_t refused = refusal ? 1 : 0;
-  world.all_reduce(as_writable_bytes_of(refused), {.dtype = DType::int32});
-  if (refusal) std::rethrow_exception(refusal);
-  return refused == 0;
-}
-
 int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
+  const StopSignals signals;
   std::optional<RunFolder> folder;
-  if (!open_folder(run, world, folder)) return kDone;
-  train::prepare_process(run.training, world.size());
+  train::together(world, [&] {
+    if (world.rank() == 0) folder.emplace(run, world.size());
+  });
+  train::prepare_process(run.training, world.ranks_on_this_host());
   const double gemm_peak = train::measured_gemm_peak(run.training.dtype, world);
   if (folder) folder->begin(gemm_peak);
-  const StopSignals signals;
   train::RunHooks hooks = {.wants_to_stop = [] { return signal_seen != 0; }};
   if (folder) {
     hooks.after_step = [&](const train::StepReport& report) { folder->after_step(report); };
@@ -126,11 +130,13 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   }
   const train::RunSummary summary = train::run_training(run, world, hooks);
   if (folder) folder->finish(summary);
-  // Without a sentence: finish() has said it, and other ranks need not.
-  return summary.stopped && signal_seen != 0 ? kSignalBase + signal_seen : kDone;
+  if (!summary.stopped) return kDone;
+  // Without a sentence: finish() has said it, and other ranks need not. The signal may have come to another
+  // one.
+  return kSignalBase + (signal_seen != 0 ? static_cast<int>(signal_seen) : SIGTERM);
 }
 
-// A failure of one worker ends all at once; a signal lets them finish their step.
+// A failure of one worker ends all soon; a signal lets them finish their step.
 constexpr std::chrono::minutes kGraceToFinishAStep{5};
 
 int start_workers(const TrainArguments& arguments) {
@@ -139,7 +145,7 @@ int start_workers(const TrainArguments& arguments) {
   options.command.insert(options.command.end(), arguments.key_flags.begin(), arguments.key_flags.end());
   options.workers = arguments.workers;
   options.environment = rendezvous::process_environment();
-  options.grace = kGraceToFinishAStep;
+  options.grace_after_signal = kGraceToFinishAStep;
   const rendezvous::LaunchResult result = rendezvous::launch(options);
   if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
   if (result.first_failure && result.first_failure->status.shell_code() >= kSignalBase) {
@@ -159,7 +165,11 @@ int train(Arguments given) {
                                  placement.rank.value, placement.rank.source));
   }
   if (arguments.workers > 1) return start_workers(arguments);
-  return train_here(run, comm::connect(placement, {.group = {.name = "dp"}}));
+  try {
+    return train_here(run, comm::connect(placement, {.group = {.name = "dp"}}));
+  } catch (const train::ToldElsewhere& told) {
+    return verdict_on(told.cause()).code;
+  }
 }
 
 class TrainUsage : public CLI::Formatter {

@@ -50,7 +50,7 @@ void write_text(const std::string& file, const std::string& text) {
 int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& prefix) {
   const comm::Communicator world =
       comm::connect(rendezvous::placement_from_environment(), {.group = {.name = "dp"}});
-  train::prepare_process(run.training, world.size());
+  train::prepare_process(run.training, world.ranks_on_this_host());
   RunRecord record;
   std::int64_t step = 0;
   train::run_training(
@@ -100,6 +100,7 @@ int compare(const VerifyOptions& options) {
   run = spec::with_workload(run, spec::workload_of(run, options.workers));
   run.parallelism.data = -1;
   run.validation.freq = 0;
+  run.metrics.enable_trace = false;
   const std::int64_t steps = std::min(options.steps, run.training.steps);
   spec::RunSpec alone = run;
   alone.parallelism.lane_weights.clear();

@@ -258,7 +258,46 @@ class Checker {
   bool clipped_ = false;
 };
 
+bool is_collective(Act act) {
+  return act == Act::reduce || act == Act::share_losses || act == Act::clip || act == Act::gather;
+}
+
+// Of the collectives only, with their places in the program.
+std::vector<std::pair<std::size_t, Action>> collectives_of(const StepProgram& program) {
+  std::vector<std::pair<std::size_t, Action>> calls;
+  for (std::size_t i = 0; i < program.actions.size(); ++i) {
+    if (is_collective(program.actions[i].act)) calls.emplace_back(i, program.actions[i]);
+  }
+  return calls;
+}
+
+std::optional<StepViolation> first_other_call(const StepProgram& program, const StepProgram& before) {
+  const auto ours = collectives_of(program);
+  const auto theirs = collectives_of(before);
+  for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+    const bool same = i < ours.size() && i < theirs.size() && ours[i].second == theirs[i].second;
+    if (same) continue;
+    return StepViolation{i < ours.size() ? ours[i].first : program.actions.size(),
+                         fmt::format("collective {} is not the one that another rank calls", i)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<StepsViolation> check_steps(std::span<const StepSpec> specs,
+                                          std::span<const StepProgram> programs) {
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (auto check = check_step(specs[i], programs[i]); check.violation) {
+      return StepsViolation{i, *std::move(check.violation)};
+    }
+    if (i == 0) continue;
+    if (auto other = first_other_call(programs[i], programs[i - 1])) {
+      return StepsViolation{i, *std::move(other)};
+    }
+  }
+  return std::nullopt;
+}
 
 StepCheck check_step(const StepSpec& spec, const StepProgram& program) {
   return Checker(spec, program).run();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "lockstep/schedule/step/step.h"
@@ -33,5 +34,14 @@ struct StepCheck {
 // pieces; only finished sums are clipped and applied, once; and shares of the update are gathered from all
 // ranks, once, before the program ends.
 StepCheck check_step(const StepSpec& spec, const StepProgram& program);
+
+// Proves in addition that ranks with these programs call the same collectives in the same order. The first
+// that is not like the program before it in the list is told, with the number of the program.
+struct StepsViolation {
+  std::size_t program = 0;
+  StepViolation violation;
+};
+std::optional<StepsViolation> check_steps(std::span<const StepSpec> specs,
+                                          std::span<const StepProgram> programs);
 
 }  // namespace lockstep::schedule

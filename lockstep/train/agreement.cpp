@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/agreement.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lockstep/spec/write.h"
+
+namespace lockstep::train {
+namespace {
+
+// FNV-1a. Nobody is kept from making two runs that look alike; it is about mistakes.
+class Digest {
+ public:
+  void add(std::string_view bytes) {
+    for (const char byte : bytes) value_ = (value_ ^ static_cast<unsigned char>(byte)) * 0x100000001B3U;
+  }
+  std::int64_t value() const { return static_cast<std::int64_t>(value_); }
+
+ private:
+  std::uint64_t value_ = 0xCBF29CE484222325U;
+};
+
+std::int64_t digest_of(spec::RunSpec run) {
+  run.job = {};
+  run.metrics = {};
+  run.training.threads = 0;
+  Digest digest;
+  digest.add(spec::to_toml(run));
+  return digest.value();
+}
+
+std::int64_t digest_of(const Feed& feed, const data::StepShape& shape, std::int64_t steps) {
+  Digest digest;
+  for (const std::int64_t step : {std::int64_t{0}, steps - 1}) {
+    const std::uint64_t position = static_cast<std::uint64_t>(step) * feed.samples_per_step();
+    for (const std::uint64_t lane : {std::uint64_t{0}, shape.lanes - 1}) {
+      const at::Tensor tokens = feed.batch(position, static_cast<int>(lane), 0).tokens;
+      digest.add({static_cast<const char*>(tokens.data_ptr()), tokens.nbytes()});
+    }
+  }
+  return digest.value();
+}
+
+// By rank.
+std::vector<std::int64_t> gathered(std::int64_t mine, const comm::Communicator& world) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(world.size()), 0);
+  all[static_cast<std::size_t>(world.rank())] = mine;
+  world.all_reduce(std::as_writable_bytes(std::span(all)), {.dtype = DType::int64});
+  return all;
+}
+
+// The first rank that has another value than rank 0; -1 when there is none.
+Rank first_other(std::int64_t mine, const comm::Communicator& world) {
+  const std::vector<std::int64_t> all = gathered(mine, world);
+  const auto other = std::ranges::find_if(all, [&](std::int64_t value) { return value != all.front(); });
+  return other == all.end() ? -1 : static_cast<Rank>(other - all.begin());
+}
+
+}  // namespace
+
+void together(const comm::Communicator& world, const std::function<void()>& body) {
+  std::exception_ptr mine;
+  try {
+    body();
+  } catch (...) {
+    mine = std::current_exception();
+  }
+  const std::vector<std::int64_t> failed = gathered(mine ? 1 : 0, world);
+  const auto first = static_cast<Rank>(std::ranges::find(failed, 1) - failed.begin());
+  if (first == world.size()) return;
+  if (first == world.rank()) std::rethrow_exception(mine);
+  throw ToldElsewhere(mine ? mine : std::make_exception_ptr(CommError(fmt::format("rank {} failed", first))));
+}
+
+void refuse_together(const comm::Communicator& world, const std::string& sentence) {
+  if (world.rank() == 0) throw UsageError(sentence);
+  throw ToldElsewhere(std::make_exception_ptr(UsageError(sentence)));
+}
+
+void require_same_run(const spec::RunSpec& run, const Feed& feed, const data::StepShape& shape,
+                      const comm::Communicator& world) {
+  if (const Rank other = first_other(digest_of(run), world); other >= 0) {
+    refuse_together(world,
+                    fmt::format("rank {} has another run than rank 0: give all ranks the same run file "
+                                "and the same flags",
+                                other));
+  }
+  if (const Rank other = first_other(digest_of(feed, shape, run.training.steps), world); other >= 0) {
+    refuse_together(
+        world,
+        fmt::format(
+            "rank {} reads other data than rank 0: data.train must name the same contents on all hosts",
+            other));
+  }
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "lockstep/base/error.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/spec/run_spec.h"
+#include "lockstep/train/feed.h"
+
+namespace lockstep::train {
+
+// A rank raises it when another one tells the reason, which is `cause` or much like it.
+class ToldElsewhere : public Error {
+ public:
+  explicit ToldElsewhere(std::exception_ptr cause)
+      : Error("another rank tells why"), cause_(std::move(cause)) {}
+  const std::exception_ptr& cause() const { return cause_; }
+
+ private:
+  std::exception_ptr cause_;
+};
+
+// Calls the body, which must not communicate, on all ranks. When it raises something anywhere, the lowest
+// such rank raises that, and all others ToldElsewhere.
+void together(const comm::Communicator& world, const std::function<void()>& body);
+
+// On all ranks, for the same reason: UsageError on rank 0, ToldElsewhere on the others.
+[[noreturn]] void refuse_together(const comm::Communicator& world, const std::string& sentence);
+
+// Refuses together, naming the first rank whose run (but for [job], [metrics] and training.threads) or whose
+// data are not those of rank 0. Of the data, samples of the first step and of the last are compared.
+void require_same_run(const spec::RunSpec& run, const Feed& feed, const data::StepShape& shape,
+                      const comm::Communicator& world);
+
+}  // namespace lockstep::train
