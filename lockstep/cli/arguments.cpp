@@ -94,12 +94,19 @@ class Check {
 
   void expect_all() const {
     const std::vector<const CLI::Option*> wanted = positionals();
-    if (taken_ >= wanted.size() || !wanted[taken_]->get_required()) return;
-    throw UsageError(
-        fmt::format("{0} needs {1}: `{0} --help` explains it", name_, wanted[taken_]->get_name(true)));
+    if (taken_ < wanted.size() && wanted[taken_]->get_required()) refuse_absence_of(*wanted[taken_]);
+    for (const CLI::Option* option : command_.get_options()) {
+      const bool absent = option->nonpositional() && !seen_.contains(option);
+      if (absent && option->get_required()) refuse_absence_of(*option);
+    }
   }
 
  private:
+  [[noreturn]] void refuse_absence_of(const CLI::Option& option) const {
+    const std::string what = option.get_name(option.get_positional());
+    throw UsageError(fmt::format("{0} needs {1}: `{0} --help` explains it", name_, what));
+  }
+
   std::vector<const CLI::Option*> positionals() const {
     return std::as_const(command_).get_options(
         [](const CLI::Option* option) { return option->get_positional(); });
@@ -115,14 +122,16 @@ class Check {
     if (!takes_value && value) throw UsageError(fmt::format("{} takes no value: write it alone", flag));
     if (!takes_value) return false;
     const bool follows = !following.empty() && option_of(command_, following.front()) == nullptr;
-    if (!value && !follows)
+    if (value ? value->empty() : !follows)
       throw UsageError(fmt::format("{} needs a value: `{} --help` explains it", flag, name_));
     check_value(*option, flag, value ? *value : following.front());
     return !value;
   }
 
   void take_positional(const std::string& argument) {
-    if (taken_ == positionals().size()) {
+    const std::vector<const CLI::Option*> wanted = positionals();
+    if (taken_ > 0 && wanted[taken_ - 1]->get_items_expected_max() > 1) return;
+    if (taken_ == wanted.size()) {
       throw UsageError(
           fmt::format("{} does not take {}: `{} --help` lists what it takes", name_, quote(argument), name_));
     }

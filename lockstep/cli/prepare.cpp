@@ -17,6 +17,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/data/sentencepiece/tokenizer.h"
@@ -91,11 +92,7 @@ void check(const PrepareFlags& flags) {
   if (flags.train_tokenizer != (flags.vocab_size > 0)) {
     throw UsageError("--train-tokenizer and --vocab-size belong together: give both or none");
   }
-  if (!(flags.validation >= 0) || flags.validation >= 1) {
-    throw UsageError(
-        fmt::format("--validation {} is not a share: choose from 0 to below 1", flags.validation));
-  }
-  if (flags.threads < 0 || flags.threads > 1024) throw UsageError("--threads is from 0 (all cores) to 1024");
+  if (flags.validation == 1) throw UsageError("--validation is 1: nothing would be left to train on");
 }
 
 data::PrepareOptions options_of(const PrepareFlags& flags) {
@@ -198,20 +195,27 @@ void add_prepare(CLI::App& app, Invocation& invocation) {
   command->add_option("--tokenizer", flags->tokenizer, "tokenizer.json, a sentencepiece .model, or 'bytes'");
   command->add_flag("--train-tokenizer", flags->train_tokenizer,
                     "Train a byte-pair tokenizer on the text first");
-  command->add_option("--vocab-size", flags->vocab_size, "Tokens of the trained tokenizer");
+  command->add_option("--vocab-size", flags->vocab_size, "Tokens of the trained tokenizer")
+      ->check(whole_number(1, std::int64_t{1} << 32));
   command->add_option("--pattern", flags->pattern, "Its words: gpt2, llama3 (default) or qwen2");
-  command->add_option("--train-mib", flags->train_mib,
-                      "MiB of text that it is trained on at most (default 256)");
+  command
+      ->add_option("--train-mib", flags->train_mib, "MiB of text that it is trained on at most (default 256)")
+      ->check(whole_number(1, std::int64_t{1} << 32));
   command->add_flag("--append-eod", flags->append_eod,
                     "End each document with the tokenizer's token for that");
   command->add_option("--eod", flags->eod, "Name of that token, when it is not a usual one");
-  command->add_option("--validation", flags->validation,
-                      "Share of documents for PREFIX_validation, such as 0.05");
-  command->add_option("--document-lines", flags->document_lines,
-                      "Lines of plain text that make a document (default: the file is one)");
+  command
+      ->add_option("--validation", flags->validation,
+                   "Share of documents for PREFIX_validation, such as 0.05")
+      ->check(number(0, 1));
+  command
+      ->add_option("--document-lines", flags->document_lines,
+                   "Lines of plain text that make a document (default: the file is one)")
+      ->check(whole_number(0, std::int64_t{1} << 62));
   command->add_option("--format", flags->format, "text, jsonl or auto (default: by the name)");
   command->add_option("--json-key", flags->json_key, "Where JSON lines hold the text (default: text)");
-  command->add_option("--threads", flags->threads, "Threads to use (default: all cores)");
+  command->add_option("--threads", flags->threads, "Threads to use (default: all cores)")
+      ->check(whole_number(0, 1024));
   command->add_flag("--json", flags->json, "Print the summary as JSON");
   command->callback([flags, &invocation] { invocation.action = [flags] { return prepare(*flags); }; });
 }

@@ -11,8 +11,8 @@
 
 namespace lockstep::cli {
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "lockstep-XXXXXX").string();
+TemporaryFolder::TemporaryFolder(const std::filesystem::path& where) {
+  std::string name = (where / "lockstep-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     throw UsageError(fmt::format("cannot make a folder like {}: {}; set TMPDIR to one that can be written",
                                  name, std::strerror(errno)));

@@ -6,14 +6,16 @@
 
 namespace lockstep::cli {
 
-// A folder for files between processes; removed with all its contents.
+// A new folder below `where` that only this user can enter; it goes with the object, and all that is in it.
 class TemporaryFolder {
  public:
-  TemporaryFolder();  // UsageError when none can be made
+  // UsageError when none can be made.
+  explicit TemporaryFolder(const std::filesystem::path& where = std::filesystem::temp_directory_path());
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder();
 
+  const std::filesystem::path& path() const { return path_; }
   std::string file(const std::string& name) const { return (path_ / name).string(); }
 
  private:

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-
-#include <fmt/format.h>
+#include <string>
+#include <vector>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/suggest.h"
 #include "lockstep/kernels/block_stack.h"
 #include "lockstep/kernels/fold_kernels.h"
 #include "lockstep/kernels/merge_plan.h"
@@ -94,7 +95,9 @@ ReduceOp parse_reduce_op(std::string_view name) {
   for (ReduceOp op : kAllOps) {
     if (name == name_of(op)) return op;
   }
-  throw UsageError(fmt::format("unknown reduction '{}': use sum, average, min, max or product", name));
+  std::vector<std::string> known;
+  for (ReduceOp op : kAllOps) known.emplace_back(name_of(op));
+  refuse_name("reduction", name, known);
 }
 
 void combine(const Combination& how, std::span<const Operand> operands,

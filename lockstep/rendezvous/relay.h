@@ -26,7 +26,7 @@ class Outlet {
   void flush();
 
  private:
-  static constexpr std::size_t kMostHeld = 64 * 1024;
+  static constexpr std::size_t kMostHeld = std::size_t{64} * 1024;
 
   bool writable() const;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@ inline OutgoingTensor tensor_of(std::string name, DType dtype, std::vector<std::
                                 std::string content) {
   return {std::move(name), dtype, std::move(shape), [content = std::move(content)](Bytes bytes) {
             ASSERT_EQ(bytes.size(), content.size());
-            std::memcpy(bytes.data(), content.data(), content.size());
+            std::ranges::copy(std::as_bytes(std::span(content)), bytes.begin());
           }};
 }
 

@@ -76,6 +76,10 @@ TEST(Program, RefusesBadFlagValues) {
   expect_refusal(run_program({"launch", "--grace", "nan", "true"}), 2,
                  "--grace is 'nan': expected a number from 0");
   expect_refusal(run_program({"launch", "-n"}), 2, "-n needs a value");
+  expect_refusal(run_program({"launch", "--workers=", "true"}), 2, "--workers needs a value: ");
+  expect_refusal(run_program({"bench", "collectives", "--op="}), 2, "--op needs a value: ");
+  expect_refusal(run_program({"prepare", "a"}), 2,
+                 "lockstep prepare needs --output: `lockstep prepare --help` explains it");
   expect_refusal(run_program({"launch", "-n", "2", "--workers", "3", "true"}), 2, "--workers is given twice");
   expect_refusal(run_program({"doctor", "--run-id", "--json"}), 2, "--run-id needs a value");
   expect_refusal(run_program({"doctor", "--json=yes"}), 2, "--json takes no value");

@@ -63,5 +63,14 @@ TEST(OrderedParallel, RaisesTheFirstFailureOfEveryStage) {
   }
 }
 
+TEST(OrderedParallel, RaisesWhatKeepsATransformFromBeingMade) {
+  const auto no_transform = []() -> int (*)(int) { throw std::runtime_error("no memory"); };
+  for (const int threads : {1, 4}) {
+    EXPECT_THROW(ordered_parallel(
+                     threads, [] { return std::optional(1); }, no_transform, [](int) {}),
+                 std::runtime_error);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::data

@@ -91,13 +91,28 @@ TEST(PrepareCommand, MistakesAreOneSentenceAndExitCode2) {
   EXPECT_THAT(refused({"--train-tokenizer", "--vocab-size", "300", "--pattern", "gpt3"}),
               HasSubstr("'gpt3'"));
   EXPECT_THAT(refused({"--train-tokenizer", "--vocab-size", "100"}), HasSubstr("a vocabulary of 100"));
-  EXPECT_THAT(refused({"--tokenizer", "bytes", "--validation", "1"}), HasSubstr("--validation 1"));
-  EXPECT_THAT(refused({"--tokenizer", "bytes", "--threads", "-1"}), HasSubstr("--threads"));
+  EXPECT_THAT(refused({"--tokenizer", "bytes", "--validation", "1"}), HasSubstr("--validation is 1: "));
+  for (const char* flag : {"--validation", "--threads", "--vocab-size", "--train-mib", "--document-lines"}) {
+    for (const char* value : {"x", "-1", "1e30"}) {
+      EXPECT_THAT(refused({flag, value}),
+                  StartsWith("lockstep: " + std::string(flag) + " is '" + value + "': expected a "));
+    }
+  }
   EXPECT_THAT(refused({"--tokenizer", "bytes", "--append-eod", "--eod", "<none>"}), HasSubstr("'<none>'"));
   EXPECT_THAT(refused({"--tokenizer", folder.path("none")}), HasSubstr("none: No such file"));
   EXPECT_THAT(refused({"--tokenizer", "bytes", "--format", "xml"}), HasSubstr("'xml'"));
   EXPECT_THAT(refused({"--tokeniser", "bytes"}), HasSubstr("did you mean '--tokenizer'?"));
   EXPECT_THAT(folder.names(), UnorderedElementsAre("text.txt"));
+}
+
+TEST(PrepareCommand, TakesSeveralInputs) {
+  Folder folder;
+  const std::string first = folder.write("first.txt", "one");
+  const std::string second = folder.write("second.txt", "two");
+  const Outcome outcome =
+      prepare({first, second, "--output", folder.path("out"), "--tokenizer", "bytes", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_EQ(nlohmann::json::parse(outcome.output)["documents"], 2);
 }
 
 TEST(PrepareCommand, BadDataIsExitCode65) {

@@ -208,7 +208,7 @@ TEST(ReduceOpNames, AreParsedBack) {
     parse_reduce_op("mean");
     FAIL() << "accepted";
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "unknown reduction 'mean': use sum, average, min, max or product");
+    EXPECT_STREQ(error.what(), "unknown reduction 'mean': expected one of sum, average, min, max, product");
   }
 }
 

@@ -20,18 +20,15 @@
 #include "lockstep/transport/connect/listener.h"
 #include "lockstep/transport/connect/socket.h"
 
+#include "tests/support/credentials.h"
+
 namespace lockstep::transport {
 namespace {
 
 using namespace std::chrono_literals;
+using test::credentials;
 
 constexpr ListenerLimits kShort{.max_pending = 64, .handshake_timeout = 300ms};
-
-Credentials credentials(Rank rank) {
-  return {.me = {.role = "tcp", .rank = rank, .run = "hostile-test", .generation = 1},
-          .secret = Secret::from_value("0123456789abcdef"),
-          .tls = nullptr};
-}
 
 Deadline soon() {
   return Deadline::after(30s);

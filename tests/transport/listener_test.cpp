@@ -15,6 +15,7 @@
 
 #include "lockstep/base/error.h"
 
+#include "tests/support/credentials.h"
 #include "tests/support/error_of.h"
 #include "tests/transport/open_files.h"
 
@@ -35,14 +36,9 @@ namespace lockstep::transport {
 namespace {
 
 using namespace std::chrono_literals;
+using test::credentials;
 using test::error_of;
 using testing::HasSubstr;
-
-Credentials credentials(Rank rank, const std::string& secret = "0123456789abcdef") {
-  return {.me = {.role = "tcp", .rank = rank, .run = "listener-test", .generation = 1},
-          .secret = secret.empty() ? Secret() : Secret::from_value(secret),
-          .tls = nullptr};
-}
 
 Address any_port() {
   return {.host = "127.0.0.1", .port = 0, .unix_name = {}};
@@ -89,8 +85,9 @@ TEST(Listener, DialerWaitsForTheListenerToAppear) {
 TEST(Listener, TellsADialerWithTheWrongSecretAtOnce) {
   Listener listener(any_port(), credentials(0));
   for (const std::string secret : {"another secret 1", ""}) {
-    EXPECT_THAT(error_of<AuthenticationError>(
-                    [&] { dial(listener.address(), credentials(1, secret), Deadline::after(60s)); }),
+    EXPECT_THAT(error_of<AuthenticationError>([&] {
+                  dial(listener.address(), credentials(1, {.secret = secret}), Deadline::after(60s));
+                }),
                 HasSubstr("refused our proof"));
   }
   EXPECT_EQ(listener.counters().refused, 2u);
@@ -102,7 +99,7 @@ TEST(Listener, TellsADialerOfAnotherRunAtOnce) {
   Credentials other = credentials(1);
   other.me.generation = 9;
   EXPECT_THAT(error_of<AuthenticationError>([&] { dial(listener.address(), other, Deadline::after(60s)); }),
-              HasSubstr("generation 1 of run 'listener-test', we are of 9"));
+              HasSubstr("generation 1 of run 'test-run', we are of 9"));
 }
 
 TEST(Listener, SaysWhatIsInUse) {
@@ -125,15 +122,15 @@ TEST(Listener, SaysWhatIsNotOurs) {
 
 TEST(Listener, WillNotOpenToOthersWithoutSecretOrTls) {
   EXPECT_THAT(error_of<UsageError>([] {
-                Listener({"0.0.0.0", 0, ""}, credentials(0, ""));
+                Listener({"0.0.0.0", 0, ""}, credentials(0, {.secret = ""}));
               }),
               HasSubstr("LOCKSTEP_SECRET_FILE"));
   EXPECT_THAT(error_of<UsageError>([] {
-                dial({"192.0.2.1", 9, ""}, credentials(0, ""), soon());
+                dial({"192.0.2.1", 9, ""}, credentials(0, {.secret = ""}), soon());
               }),
               HasSubstr("LOCKSTEP_SECRET_FILE"));
   EXPECT_NO_THROW(Listener({"0.0.0.0", 0, ""}, credentials(0)));
-  EXPECT_NO_THROW(Listener(any_port(), credentials(0, "")));
+  EXPECT_NO_THROW(Listener(any_port(), credentials(0, {.secret = ""})));
 }
 
 // Whoever is not admitted for a reason of ours is turned away like any other stranger.

@@ -15,6 +15,7 @@
 #include "lockstep/transport/tcp/endpoint.h"
 #include "lockstep/transport/tcp/frame.h"
 
+#include "tests/support/credentials.h"
 #include "tests/support/error_of.h"
 #include "tests/transport/tcp_world.h"
 
@@ -43,12 +44,12 @@ class TcpRankZero : public testing::Test {
             .world = world,
             .addresses = {},
             .listener = &listener_,
-            .credentials = tcp_test_credentials(0),
+            .credentials = test::credentials(0),
             .streams_per_peer = 0};
   }
 
   std::unique_ptr<Connection> dial_as(Rank rank) {
-    return dial(listener_.address(), tcp_test_credentials(rank), soon()).connection;
+    return dial(listener_.address(), test::credentials(rank), soon()).connection;
   }
 
   static void write_frame(Connection& connection, const FrameHeader& header, ConstBytes payload = {}) {
@@ -68,7 +69,7 @@ class TcpRankZero : public testing::Test {
     return connection;
   }
 
-  Listener listener_{{.host = "127.0.0.1", .port = 0, .unix_name = {}}, tcp_test_credentials(0)};
+  Listener listener_{{.host = "127.0.0.1", .port = 0, .unix_name = {}}, test::credentials(0)};
   std::unique_ptr<Endpoint> endpoint_;
 };
 
@@ -128,7 +129,7 @@ TEST_F(TcpRankZero, ADialerNoticesTheWrongAddress) {
                           .world = 3,
                           .addresses = {listener_.address(), listener_.address()},
                           .listener = nullptr,
-                          .credentials = tcp_test_credentials(2),
+                          .credentials = test::credentials(2),
                           .streams_per_peer = 1};
   EXPECT_THAT(error_of<UsageError>([&] { connect_tcp(second, soon()); }),
               HasSubstr("is the address of rank 0, not of rank 1"));

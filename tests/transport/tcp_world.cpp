@@ -6,13 +6,9 @@
 
 #include "lockstep/transport/tcp/endpoint.h"
 
-namespace lockstep::transport {
+#include "tests/support/credentials.h"
 
-Credentials tcp_test_credentials(Rank rank, std::shared_ptr<TlsContext> tls) {
-  return {.me = {.role = "tcp", .rank = rank, .run = "tcp-test", .generation = 3},
-          .secret = Secret::from_value("0123456789abcdef"),
-          .tls = std::move(tls)};
-}
+namespace lockstep::transport {
 
 std::vector<std::unique_ptr<Endpoint>> make_tcp_world(int world, int streams_per_peer,
                                                       std::shared_ptr<TlsContext> tls) {
@@ -20,7 +16,7 @@ std::vector<std::unique_ptr<Endpoint>> make_tcp_world(int world, int streams_per
   std::vector<Address> addresses;
   for (Rank rank = 0; rank < world; ++rank) {
     const Address any_port{.host = "127.0.0.1", .port = 0, .unix_name = {}};
-    listeners.push_back(std::make_unique<Listener>(any_port, tcp_test_credentials(rank, tls)));
+    listeners.push_back(std::make_unique<Listener>(any_port, test::credentials(rank, {.tls = tls})));
     addresses.push_back(listeners.back()->address());
   }
   std::vector<std::future<std::unique_ptr<Endpoint>>> connecting;
@@ -29,7 +25,7 @@ std::vector<std::unique_ptr<Endpoint>> make_tcp_world(int world, int streams_per
                              .world = world,
                              .addresses = addresses,
                              .listener = listeners[rank].get(),
-                             .credentials = tcp_test_credentials(rank, tls),
+                             .credentials = test::credentials(rank, {.tls = tls}),
                              .streams_per_peer = streams_per_peer};
     connecting.push_back(std::async(std::launch::async, [options] {
       return connect_tcp(options, Deadline::after(std::chrono::seconds(30)));

@@ -9,8 +9,6 @@
 
 namespace lockstep::transport {
 
-Credentials tcp_test_credentials(Rank rank, std::shared_ptr<TlsContext> tls = nullptr);
-
 // All endpoints of a world over 127.0.0.1 in this process.
 std::vector<std::unique_ptr<Endpoint>> make_tcp_world(int world, int streams_per_peer,
                                                       std::shared_ptr<TlsContext> tls = nullptr);

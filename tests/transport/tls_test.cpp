@@ -12,6 +12,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/transport/connect/listener.h"
 
+#include "tests/support/credentials.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scratch.h"
 #include "tests/transport/certificates.h"
@@ -20,14 +21,9 @@ namespace lockstep::transport {
 namespace {
 
 using namespace std::chrono_literals;
+using test::credentials;
 using test::error_of;
 using testing::HasSubstr;
-
-Credentials credentials(Rank rank, std::shared_ptr<TlsContext> tls) {
-  return {.me = {.role = "tcp", .rank = rank, .run = "tls-test", .generation = 1},
-          .secret = Secret::from_value("0123456789abcdef"),
-          .tls = std::move(tls)};
-}
 
 class Tls : public testing::Test {
  protected:
@@ -36,11 +32,11 @@ class Tls : public testing::Test {
   Authority foreign_{"foreign authority"};
   std::shared_ptr<TlsContext> tls_ = load_tls(ours_.issue(scratch_, "rank"));
   Address any_port_{.host = "127.0.0.1", .port = 0, .unix_name = {}};
-  Listener listener_{any_port_, credentials(0, tls_)};
+  Listener listener_{any_port_, credentials(0, {.tls = tls_})};
 };
 
 TEST_F(Tls, CarriesBytesBothWays) {
-  auto dialer = dial(listener_.address(), credentials(1, tls_), Deadline::after(20s));
+  auto dialer = dial(listener_.address(), credentials(1, {.tls = tls_}), Deadline::after(20s));
   auto accepted = listener_.accept(Deadline::after(20s));
   EXPECT_EQ(accepted.peer.rank, 1);
   std::vector<std::byte> sent(3'000'001);
@@ -56,7 +52,7 @@ TEST_F(Tls, CarriesBytesBothWays) {
 }
 
 TEST_F(Tls, WritesPiecesInOrderAndReportsDecryptedBytes) {
-  auto dialer = dial(listener_.address(), credentials(1, tls_), Deadline::after(20s));
+  auto dialer = dial(listener_.address(), credentials(1, {.tls = tls_}), Deadline::after(20s));
   auto accepted = listener_.accept(Deadline::after(20s));
   const std::string head = "head ", body(100, 'b');
   const std::vector<ConstBytes> pieces = {std::as_bytes(std::span(head)), std::as_bytes(std::span(body))};
@@ -71,7 +67,7 @@ TEST_F(Tls, WritesPiecesInOrderAndReportsDecryptedBytes) {
 }
 
 TEST_F(Tls, ClosingIsSeenAsClosed) {
-  auto dialer = dial(listener_.address(), credentials(1, tls_), Deadline::after(20s));
+  auto dialer = dial(listener_.address(), credentials(1, {.tls = tls_}), Deadline::after(20s));
   auto accepted = listener_.accept(Deadline::after(20s));
   dialer.connection.reset();
   std::vector<std::byte> buffer(10);
@@ -83,8 +79,9 @@ TEST_F(Tls, RefusesADialerOfAnotherAuthority) {
   TlsFiles files = foreign_.issue(scratch_, "stranger");
   files.authority = ours_.write_certificate(scratch_, "ours.ca");  // it believes us, we do not believe it
   const auto stranger = load_tls(files);
-  EXPECT_THAT(error_of<AuthenticationError>(
-                  [&] { dial(listener_.address(), credentials(1, stranger), Deadline::after(60s)); }),
+  EXPECT_THAT(error_of<AuthenticationError>([&] {
+                dial(listener_.address(), credentials(1, {.tls = stranger}), Deadline::after(60s));
+              }),
               HasSubstr("TLS failed: "));
   // TLS tells the dialer before the listener has counted it.
   const Deadline deadline = Deadline::after(20s);
@@ -94,28 +91,29 @@ TEST_F(Tls, RefusesADialerOfAnotherAuthority) {
 
 TEST_F(Tls, RefusesAListenerOfAnotherAuthority) {
   const auto stranger = load_tls(foreign_.issue(scratch_, "stranger"));
-  EXPECT_THAT(error_of<AuthenticationError>(
-                  [&] { dial(listener_.address(), credentials(1, stranger), Deadline::after(60s)); }),
+  EXPECT_THAT(error_of<AuthenticationError>([&] {
+                dial(listener_.address(), credentials(1, {.tls = stranger}), Deadline::after(60s));
+              }),
               HasSubstr("certificate verify failed"));
 }
 
 TEST_F(Tls, RefusesAPlainDialer) {
-  EXPECT_THAT(error_of<AuthenticationError>(
-                  [&] { dial(listener_.address(), credentials(1, nullptr), Deadline::after(60s)); }),
-              HasSubstr("is TLS on at one side only"));
+  EXPECT_THAT(
+      error_of<AuthenticationError>([&] { dial(listener_.address(), credentials(1), Deadline::after(60s)); }),
+      HasSubstr("is TLS on at one side only"));
   EXPECT_EQ(listener_.counters().refused, 1u);
 }
 
 TEST_F(Tls, PlainListenerRefusesATlsDialer) {
-  Listener plain(any_port_, credentials(0, nullptr));
+  Listener plain(any_port_, credentials(0));
   EXPECT_THAT(error_of<AuthenticationError>(
-                  [&] { dial(plain.address(), credentials(1, tls_), Deadline::after(60s)); }),
+                  [&] { dial(plain.address(), credentials(1, {.tls = tls_}), Deadline::after(60s)); }),
               HasSubstr("TLS failed: wrong version number"));
   EXPECT_EQ(plain.counters().refused, 1u);
 }
 
 TEST_F(Tls, StillNeedsTheSecret) {
-  Credentials wrong = credentials(1, tls_);
+  Credentials wrong = credentials(1, {.tls = tls_});
   wrong.secret = Secret::from_value("another secret 1");
   EXPECT_THAT(error_of<AuthenticationError>([&] { dial(listener_.address(), wrong, Deadline::after(60s)); }),
               HasSubstr("refused our proof"));

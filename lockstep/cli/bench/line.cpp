@@ -120,20 +120,6 @@ std::string LineSocket::receive(Deadline deadline) {
   }
 }
 
-PrivateFolder::PrivateFolder(const std::filesystem::path& where) {
-  std::string pattern = (where / "lockstep-bench-XXXXXX").native();
-  if (::mkdtemp(pattern.data()) == nullptr) {
-    throw UsageError(fmt::format("cannot make a folder {}: {}; set TMPDIR to a folder that can be written",
-                                 pattern, reason()));
-  }
-  path_ = pattern;
-}
-
-PrivateFolder::~PrivateFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 LineListener::LineListener() : address_(folder_.path() / "agents"), fd_(unix_socket()) {
   const sockaddr_un at = socket_address(address_);
   if (::bind(fd_.get(), generic(at), sizeof at) != 0 || ::listen(fd_.get(), kMaxBenchRanks) != 0) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/cli/temporary_folder.h"
 #include "lockstep/rendezvous/signal_inbox.h"
 #include "lockstep/transport/connect/connection.h"
 
@@ -44,20 +45,6 @@ class LineSocket {
   std::string buffered_;                        // received, not yet returned
 };
 
-// A new folder below `where` that only this user can enter; it goes with the object, and all that is in it.
-class PrivateFolder {
- public:
-  explicit PrivateFolder(const std::filesystem::path& where = std::filesystem::temp_directory_path());
-  ~PrivateFolder();
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // Where agents call in: a socket in a folder of its own.
 class LineListener {
  public:
@@ -69,7 +56,7 @@ class LineListener {
   std::optional<LineSocket> accept(Deadline deadline, rendezvous::SignalInbox& signals);
 
  private:
-  PrivateFolder folder_;
+  TemporaryFolder folder_;
   std::filesystem::path address_;
   transport::Descriptor fd_;
 };

@@ -11,6 +11,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/crew.h"
+#include "lockstep/cli/temporary_folder.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/transport/mpi/endpoint.h"
 
@@ -95,7 +96,7 @@ class MpiCrew : public Crew {
   }
 
   const std::filesystem::path store_ = fresh_gloo_store();
-  const PrivateFolder folder_{memory_folder()};
+  const TemporaryFolder folder_{memory_folder()};
   std::optional<rendezvous::ChildProcess> mpirun_;
 };
 

@@ -14,9 +14,8 @@ namespace lockstep::data {
 
 // Items go through three stages on several threads:
 //   produce()         -> std::optional<Item>   one call at a time; none: the end
-//   make_transform()  -> Item -> Result        once for each thread; the results are independent of each
-//   other consume(Result)                            one call at a time, in the order in which items were
-//   produced
+//   make_transform()  -> Item -> Result        at most once for each thread, which alone uses the result
+//   consume(Result)                            one call at a time, in the order of production
 // At most one item for each thread is in memory. The first failure in that order ends everything and is
 // raised here, after all threads have ended.
 template <typename Produce, typename MakeTransform, typename Consume>
@@ -56,16 +55,17 @@ void ordered_parallel(int threads, Produce&& produce, MakeTransform&& make_trans
     return !failure;
   };
   const auto work = [&] {
-    auto transform = make_transform();
+    std::optional<decltype(make_transform())> transform;
     while (true) {
       decltype(produce()) item;
       std::exception_ptr error;
       const auto index = take(item, error);
       if (!index) return;
-      std::optional<decltype(transform(std::move(*item)))> result;
+      std::optional<decltype((*transform)(std::move(*item)))> result;
       if (!error) {
         try {
-          result = transform(std::move(*item));
+          if (!transform) transform.emplace(make_transform());
+          result = (*transform)(std::move(*item));
         } catch (...) {
           error = std::current_exception();
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/kernels/compute/convert.h"
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/float16.h"
@@ -93,7 +93,7 @@ HWY_EXPORT(narrow_fp16);
 void to_floats(const std::byte* from, DType dtype, std::span<float> to) {
   const auto* shorts = reinterpret_cast<const std::uint16_t*>(from);
   if (dtype == DType::fp32) {
-    std::memcpy(to.data(), from, to.size_bytes());
+    std::copy_n(from, to.size_bytes(), std::as_writable_bytes(to).data());
   } else if (dtype == DType::bf16) {
     HWY_DYNAMIC_DISPATCH(widen_bf16)(shorts, to.data(), to.size());
   } else {
@@ -105,7 +105,7 @@ void to_floats(const std::byte* from, DType dtype, std::span<float> to) {
 void from_floats(std::span<const float> from, std::byte* to, DType dtype) {
   auto* shorts = reinterpret_cast<std::uint16_t*>(to);
   if (dtype == DType::fp32) {
-    std::memcpy(to, from.data(), from.size_bytes());
+    std::ranges::copy(std::as_bytes(from), to);
   } else if (dtype == DType::bf16) {
     HWY_DYNAMIC_DISPATCH(narrow_bf16)(from.data(), shorts, from.size());
   } else {

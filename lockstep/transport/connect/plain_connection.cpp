@@ -3,8 +3,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
-#include <limits.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 

@@ -96,7 +96,7 @@ TEST(Attention, LaterPlacesDoNotMatter) {
   second.run();
   const auto before = [&](const Pass& pass) {
     std::vector<float> values = pass.out.values();
-    values.resize(200 * 32);
+    values.resize(std::size_t{200} * 32);
     return values;
   };
   EXPECT_EQ(before(first), before(second));
