@@ -54,8 +54,9 @@ FileLock::FileLock(std::string path) : path_(std::move(path)) {
     ::close(fd_);
   }
   const std::string holder = this_process() + "\n";
-  // That a full disk leaves no room for a name does not weaken the lock.
-  if (::ftruncate(fd_, 0) == 0) static_cast<void>(::pwrite(fd_, holder.data(), holder.size(), 0) == 0);
+  // A full disk leaves no room for the name, and the lock as strong as it was.
+  [[maybe_unused]] const bool named =
+      ::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, holder.data(), holder.size(), 0) > 0;
 }
 
 FileLock::~FileLock() {

@@ -37,7 +37,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name) {
   if (name == "bytes") return std::make_unique<BpeTokenizer>(byte_model());
   std::error_code ignored;
   if (std::filesystem::is_directory(name, ignored)) {
-    return load_tokenizer((std::filesystem::path(name) / "tokenizer.json").string());
+    const std::filesystem::path folder = name;
+    const bool has_other = !std::filesystem::exists(folder / "tokenizer.json") &&
+                           std::filesystem::exists(folder / "tokenizer.model");
+    return load_tokenizer((folder / (has_other ? "tokenizer.model" : "tokenizer.json")).string());
   }
   if (name.ends_with(".model")) {
     throw UsageError(fmt::format(
