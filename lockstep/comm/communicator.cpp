@@ -195,6 +195,10 @@ std::string_view Communicator::link_to(Rank peer) const {
   return kind;
 }
 
+void Communicator::forget_peer_memory() const {
+  engine_->forget_peer_memory();
+}
+
 Buffer Communicator::allocate(std::size_t bytes) const {
   return {engine_, engine_->allocate(bytes)};
 }

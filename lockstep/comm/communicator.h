@@ -134,6 +134,11 @@ class Communicator {
 
   Buffer allocate(std::size_t bytes) const;
 
+  // Buffers of peers on this host that operations have used in place count as this process's memory (in its
+  // resident set) as well as theirs. This ends that until they are used again, at a page fault for each 64
+  // KiB: for buffers that are large and seldom used. Any time.
+  void forget_peer_memory() const;
+
   // Collective over this group: ranks with equal colour form a group, ordered by (key, rank). A negative
   // colour joins none and gets a world of one. 31 groups, those of one rank included, can exist at a time
   // beside the world: with more, all ranks get the same UsageError and this group stays usable. A group ends

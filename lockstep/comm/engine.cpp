@@ -121,6 +121,10 @@ Bytes Engine::allocate(std::size_t bytes) {
   return memory;
 }
 
+void Engine::forget_peer_memory() {
+  exclusively([](transport::Endpoint& endpoint) { endpoint.forget_peer_memory(); });
+}
+
 void Engine::release(Bytes memory) {
   exclusively([&](transport::Endpoint& endpoint) {
     const bool in_danger = std::any_of(quarantined_.begin(), quarantined_.end(),

@@ -39,6 +39,7 @@ class Engine {
   // Registered memory. What a failed operation had granted is not given out again, because a peer that is
   // frozen may write into it when it goes on; it goes with the endpoint.
   Bytes allocate(std::size_t bytes);
+  void forget_peer_memory();
   void release(Bytes memory);
 
   // Puts the operation on its stream and waits until it has ended; raises its error.

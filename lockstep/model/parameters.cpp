@@ -28,6 +28,14 @@ FlatLayout::FlatLayout(const Model& model) : specs_(parameters_of(model)) {
   head_ = index_of(specs_, model.head.weight.name);
 }
 
+const ParameterSpec& FlatLayout::at(std::size_t element) const {
+  const auto behind = std::upper_bound(
+      places_.begin(), places_.end(), static_cast<std::int64_t>(element),
+      [](std::int64_t wanted, const Place& place) { return wanted < place.first + place.count; });
+  LOCKSTEP_CHECK(behind != places_.end(), "there is no such element");
+  return specs_[static_cast<std::size_t>(behind - places_.begin())];
+}
+
 Parameters::Parameters(const FlatLayout& layout, const at::Tensor& values, const at::Tensor& gradients)
     : head_(layout.head()) {
   LOCKSTEP_CHECK(values.numel() == layout.elements() && gradients.numel() == layout.elements());

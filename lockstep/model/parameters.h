@@ -24,6 +24,8 @@ class FlatLayout {
   const std::vector<ParameterSpec>& specs() const { return specs_; }
   const std::vector<Place>& places() const { return places_; }  // of the specs
   std::int64_t elements() const { return elements_; }
+  // The parameter that the element belongs to.
+  const ParameterSpec& at(std::size_t element) const;
   std::size_t blocks() const { return blocks_.size(); }
   // Indices among the specs.
   const std::vector<std::size_t>& of_block(std::size_t block) const { return blocks_[block]; }

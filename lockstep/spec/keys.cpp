@@ -171,10 +171,9 @@ std::vector<Key> parallelism() {
                             {.reserved = true}),
       row<in, &P::virtual_stages>("virtual_stages", "pieces of the pipeline that a worker holds",
                                   {.bounds = {1, 10000}, .reserved = true}),
-      row<in, &P::zero_stage>("zero_stage",
-                              "what data-parallel workers share out: 0 nothing, 1 optimizer, "
-                              "2 gradients as well, 3 weights as well",
-                              {.bounds = {0, 3}, .reserved = true}),
+      row<in, &P::zero_stage>(
+          "zero_stage", "what data-parallel workers share out: 0 nothing, 1 the optimizer's work and memory",
+          {{0, 1}}),
       row<in, &P::sequence_parallel>("sequence_parallel", "norms are shared out over tensor-parallel workers",
                                      {.reserved = true}),
       row<in, &P::recompute>("recompute",

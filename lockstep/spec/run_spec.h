@@ -98,7 +98,7 @@ struct Parallelism {
   std::int64_t pipeline = 1;
   std::string schedule = "1f1b";
   std::int64_t virtual_stages = 1;
-  std::int64_t zero_stage = 0;
+  std::int64_t zero_stage = 1;
   bool sequence_parallel = false;
   std::string recompute = "none";
   std::int64_t lanes = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/gradients.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <ATen/ops/from_blob.h>
@@ -11,39 +12,34 @@
 namespace lockstep::train {
 
 GradientSlots::GradientSlots(const comm::Communicator& communicator, const model::FlatLayout& layout,
-                             const at::Tensor& values, int slots) {
-  const std::size_t bytes = static_cast<std::size_t>(layout.elements()) * sizeof(float);
-  for (int i = 0; i < slots; ++i) {
-    Slot slot = {communicator.allocate(bytes), nullptr};
-    const at::Tensor gradients = at::from_blob(slot.memory.bytes().data(), {layout.elements()}, at::kFloat);
-    slot.parameters = std::make_unique<model::Parameters>(layout, values, gradients);
+                             const Partition& partition, const at::Tensor& values)
+    : communicator_(communicator), layout_(layout), partition_(partition), values_(values) {}
+
+void GradientSlots::grow(int slots) {
+  while (slots_.size() < static_cast<std::size_t>(slots)) {
+    Slot slot = {communicator_.allocate(partition_.elements * sizeof(float)), nullptr};
+    // What fills up the last bucket is added and sent like gradients; it must be finite.
+    std::ranges::fill(slot.memory.as<float>().subspan(static_cast<std::size_t>(layout_.elements())), 0.0F);
+    const at::Tensor gradients = at::from_blob(slot.memory.bytes().data(), {layout_.elements()}, at::kFloat);
+    slot.parameters = std::make_unique<model::Parameters>(layout_, values_, gradients);
     slots_.push_back(std::move(slot));
   }
 }
 
-std::span<float> GradientSlots::floats(int slot) const {
-  const Bytes memory = slots_[static_cast<std::size_t>(slot)].memory.bytes();
-  return {reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)};
-}
-
-std::span<float> GradientSlots::floats(int slot, const Bucket& bucket) const {
-  return floats(slot).subspan(static_cast<std::size_t>(bucket.first), static_cast<std::size_t>(bucket.count));
-}
-
-Bytes GradientSlots::bytes(int slot, const Bucket& bucket) const {
-  return std::as_writable_bytes(floats(slot, bucket));
+std::span<float> GradientSlots::floats(int slot, Range elements) const {
+  return slots_[static_cast<std::size_t>(slot)].memory.as<float>().subspan(elements.begin, elements.size());
 }
 
 void GradientSlots::clear(int slot) {
-  const std::span<float> all = floats(slot);
+  const std::span<float> all = floats(slot, {0, static_cast<std::size_t>(layout_.elements())});
   kernels::for_each_block(all.size(), [&](kernels::Block block) {
     std::memset(all.data() + block.first, 0, block.count * sizeof(float));
   });
 }
 
-void GradientSlots::merge(int into, int from, const Bucket& bucket) {
-  const std::span<float> lower = floats(into, bucket);
-  const std::span<float> upper = floats(from, bucket);
+void GradientSlots::merge(int into, int from, Range elements) {
+  const std::span<float> lower = floats(into, elements);
+  const std::span<float> upper = floats(from, elements);
   kernels::for_each_block(lower.size(), [&](kernels::Block block) {
     auto* sum = reinterpret_cast<std::byte*>(lower.data() + block.first);
     const kernels::Operand operands[] = {

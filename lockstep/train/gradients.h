@@ -9,7 +9,7 @@
 #include "lockstep/base/bytes.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/model/parameters.h"
-#include "lockstep/train/buckets.h"
+#include "lockstep/train/partition.h"
 
 namespace lockstep::train {
 
@@ -17,27 +17,33 @@ namespace lockstep::train {
 // host read in place.
 class GradientSlots {
  public:
-  // `values` are the flat parameters that blocks compute with.
+  // `values` are the flat parameters that blocks compute with. Everything referred to must outlive this.
   GradientSlots(const comm::Communicator& communicator, const model::FlatLayout& layout,
-                const at::Tensor& values, int slots);
+                const Partition& partition, const at::Tensor& values);
+
+  // Makes more of them, if there are fewer.
+  void grow(int slots);
 
   // The parameters, with gradients going to this slot.
   const model::Parameters& parameters(int slot) const {
     return *slots_[static_cast<std::size_t>(slot)].parameters;
   }
-  std::span<float> floats(int slot) const;
-  std::span<float> floats(int slot, const Bucket& bucket) const;
-  Bytes bytes(int slot, const Bucket& bucket) const;
+  std::span<float> floats(int slot, Range elements) const;
+  Bytes bytes(int slot, Range elements) const { return std::as_writable_bytes(floats(slot, elements)); }
 
   void clear(int slot);
-  // into += from, for one bucket.
-  void merge(int into, int from, const Bucket& bucket);
+  // into += from, for these elements.
+  void merge(int into, int from, Range elements);
 
  private:
   struct Slot {
     comm::Buffer memory;
     std::unique_ptr<model::Parameters> parameters;
   };
+  comm::Communicator communicator_;
+  const model::FlatLayout& layout_;
+  const Partition& partition_;
+  at::Tensor values_;
   std::vector<Slot> slots_;
 };
 

@@ -28,18 +28,16 @@ Family family_of(const spec::Model& spec) {
   return {model::llama::state_name, model::llama::is_not_trained};
 }
 
-std::vector<checkpoint::StateTensor> state_of(const Family& family, const model::FlatLayout& layout,
-                                              std::span<float> values) {
+// Without values.
+std::vector<checkpoint::StateTensor> state_of(const Family& family, const model::FlatLayout& layout) {
   std::vector<checkpoint::StateTensor> tensors;
-  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
-    const auto [first, count] = layout.places()[i];
-    model::StateName in_file = family.state_name(layout.specs()[i]);
-    tensors.push_back(
-        {.name = std::move(in_file.name),
-         .other_name = std::move(in_file.other_name),
-         .shape = layout.specs()[i].shape,
-         .transposed = in_file.transposed,
-         .values = values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count))});
+  for (const model::ParameterSpec& spec : layout.specs()) {
+    model::StateName in_file = family.state_name(spec);
+    tensors.push_back({.name = std::move(in_file.name),
+                       .other_name = std::move(in_file.other_name),
+                       .shape = spec.shape,
+                       .transposed = in_file.transposed,
+                       .values = {}});
   }
   return tensors;
 }
@@ -47,10 +45,20 @@ std::vector<checkpoint::StateTensor> state_of(const Family& family, const model:
 }  // namespace
 
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
-                std::span<float> values, DType dtype, const data::Tokenizer* tokenizer) {
+                const at::Tensor& values, const data::Tokenizer* tokenizer) {
+  const DType dtype = nn::dtype_of(values);
+  const std::vector<checkpoint::StateTensor> state = state_of(family_of(spec), layout);
   std::vector<checkpoint::OutgoingTensor> tensors;
-  for (const checkpoint::StateTensor& tensor : state_of(family_of(spec), layout, values)) {
-    tensors.push_back(checkpoint::outgoing(tensor, dtype));
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const auto [first, count] = layout.places()[i];
+    // One parameter at a time in fp32: all of them at once may be more than there is memory.
+    tensors.push_back(checkpoint::outgoing(state[i], dtype));
+    tensors.back().fill = [tensor = state[i], part = values.narrow(0, first, count), dtype](Bytes bytes) {
+      const at::Tensor floats = part.to(at::kFloat);
+      checkpoint::StateTensor filled = tensor;
+      filled.values = nn::floats_of(floats);
+      checkpoint::outgoing(filled, dtype).fill(bytes);
+    };
   }
   const checkpoint::FolderConfig config = {
       .model = spec,
@@ -62,7 +70,12 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
                  const model::FlatLayout& layout, std::span<float> values) {
   const Family family = family_of(spec);
-  checkpoint::read_state(folder, state_of(family, layout, values), family.is_not_trained);
+  std::vector<checkpoint::StateTensor> state = state_of(family, layout);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const auto [first, count] = layout.places()[i];
+    state[i].values = values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  }
+  checkpoint::read_state(folder, state, family.is_not_trained);
 }
 
 LoadedModel::LoadedModel(const std::string& path, std::optional<DType> dtype)

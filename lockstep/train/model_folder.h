@@ -17,10 +17,10 @@
 
 namespace lockstep::train {
 
-// `values` are the flat parameters; files get them in `dtype`. `tokenizer` may be null. UsageError when
+// `values` are the flat parameters; files get them in their dtype. `tokenizer` may be null. UsageError when
 // something cannot be written.
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
-                std::span<float> values, DType dtype, const data::Tokenizer* tokenizer);
+                const at::Tensor& values, const data::Tokenizer* tokenizer);
 
 // Fills the flat parameters of a model from a folder. UsageError naming the first tensor that does not fit.
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,

@@ -2,14 +2,19 @@
 #include "lockstep/train/run.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <utility>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/threads.h"
+#include "lockstep/nn/tensor_view.h"
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/train/feed.h"
@@ -17,7 +22,10 @@
 #include "lockstep/train/memory.h"
 #include "lockstep/train/model_folder.h"
 #include "lockstep/train/model_of.h"
+#include "lockstep/train/partition.h"
+#include "lockstep/train/rebalance.h"
 #include "lockstep/train/step_runner.h"
+#include "lockstep/train/step_trace.h"
 #include "lockstep/train/validation.h"
 #include "lockstep/train/weights.h"
 
@@ -39,6 +47,16 @@ Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workl
           .shape = {.lanes = static_cast<std::uint64_t>(workload.lanes),
                     .micro_batches = static_cast<std::uint64_t>(workload.micro_batches_per_lane),
                     .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
+}
+
+bool is_due(std::int64_t every, std::int64_t step) {
+  return every > 0 && step % every == 0;
+}
+
+SumOptions sum_options(const spec::Comm& comm) {
+  SumOptions options = {.exact = comm.exact};
+  if (comm.all_reduce != "auto") options.algorithm = schedule::parse_algorithm(comm.all_reduce);
+  return options;
 }
 
 OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std::int64_t step) {
@@ -64,18 +82,24 @@ class Run {
         workload_(spec::workload_of(run, world.size())),
         model_(model_of(run.model)),
         layout_(model_),
+        partition_(
+            partition_of(layout_, {.world = world.size(),
+                                   .rank = world.rank(),
+                                   .shards_update = run.parallelism.zero_stage > 0 && world.size() > 1})),
         feed_(feed_options(run, workload_)),
-        weights_(layout_, run.training.dtype, static_cast<std::uint64_t>(run.training.seed),
+        weights_(layout_, partition_, world, run.training.dtype,
+                 static_cast<std::uint64_t>(run.training.seed),
                  run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1),
-        runner_(model_, layout_, world, weights_,
+        runner_(model_, layout_, partition_, world, weights_,
                 {.lanes = ownership_of(run.parallelism, workload_),
                  .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),
-                 .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0))}),
+                 .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0)),
+                 .sum = sum_options(run.comm)}),
         loss_scale_(run.training) {
-    if (!run.checkpoint.initial_load_path.empty()) {
-      load_values(checkpoint::ModelFolder(run.checkpoint.initial_load_path), run.model, layout_,
-                  weights_.master());
-      weights_.renew_working();
+    if (!run.checkpoint.initial_load_path.empty()) load(run.checkpoint.initial_load_path);
+    if (run.metrics.enable_trace) {
+      trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
+      observe_ = std::bind_front(&StepTrace::add, &*trace_);
     }
     if (run.validation.freq > 0 && !run.data.validation.empty()) {
       validation_.emplace(run, model_, layout_, weights_.working(), world);
@@ -84,18 +108,29 @@ class Run {
 
   RunSummary train(const RunHooks& hooks) {
     for (std::int64_t step = 1; step <= run_.training.steps && !summary_.stopped; ++step) {
-      const StepReport report = train_step(step);
+      StepReport report = train_step(step);
+      if (is_due(run_.parallelism.rebalance_freq, step)) report.lanes = rebalance();
       summary_.steps = step;
       summary_.loss = report.loss;
       if (hooks.after_step) hooks.after_step(report);
       if (hooks.see_weights) hooks.see_weights(layout_, weights_);
       summary_.stopped = step < run_.training.steps && somebody_wants_to_stop(hooks);
     }
+    if (trace_) trace_->write();
     if (hooks.trained) hooks.trained(layout_, weights_);
     return summary_;
   }
 
  private:
+  void load(const std::string& folder) {
+    const at::Tensor values = at::empty({layout_.elements()}, at::kFloat);
+    load_values(checkpoint::ModelFolder(folder), run_.model, layout_, nn::floats_of(values));
+    for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
+      const auto [first, count] = layout_.places()[i];
+      weights_.assign(i, 0, nn::floats_of(values.narrow(0, first, count)));
+    }
+  }
+
   StepReport train_step(std::int64_t step) {
     const auto began = Clock::now();
     StepReport report = {
@@ -110,16 +145,32 @@ class Run {
          .loss_scale = static_cast<float>(report.loss_scale / tokens),
          .gradient_scale = static_cast<float>(1.0 / report.loss_scale),
          .max_norm = run_.training.max_norm,
-         .optimizer = optimizer_step(run_.optimizer, report.learning_rate, step - summary_.bad_steps)});
+         .optimizer = optimizer_step(run_.optimizer, report.learning_rate, step - summary_.bad_steps),
+         .observe = observe_});
+    compute_seconds_ += result.compute_seconds;
     report.loss = result.loss_sum / tokens;
     report.gradient_norm = result.gradient_norm;
     report.updated = result.updated;
+    if (result.not_finite) report.not_finite = layout_.at(*result.not_finite).name;
     report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
     record(report);
-    if (validation_ && (step % run_.validation.freq == 0 || step == run_.training.steps)) {
+    if (validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps)) {
       report.validation_loss = validation_->loss();
     }
     return report;
+  }
+
+  // Who owns how many lanes from now on; empty when none have moved.
+  std::vector<int> rebalance() {
+    std::vector<double> seconds(static_cast<std::size_t>(world_.size()), 0.0);
+    seconds[static_cast<std::size_t>(world_.rank())] = std::exchange(compute_seconds_, 0.0);
+    world_.all_reduce(std::as_writable_bytes(std::span(seconds)), {.dtype = DType::fp64});
+    const LaneOwnership lanes = rebalanced(runner_.lanes(), seconds);
+    std::vector<int> counts;
+    if (lanes == runner_.lanes()) return counts;
+    runner_.assign(lanes);
+    for (Rank rank = 0; rank < lanes.world(); ++rank) counts.push_back(lanes.count_of(rank));
+    return counts;
   }
 
   void record(const StepReport& report) {
@@ -130,10 +181,10 @@ class Run {
     }
     ++summary_.bad_steps;
     if (++bad_in_a_row_ < run_.training.max_bad_steps) return;
-    throw UsageError(
-        fmt::format("step {}: the gradients of {} steps in a row were not finite; lower optimizer.lr, raise "
-                    "lr_scheduler.warmup_steps, or use training.dtype = \"bf16\"",
-                    report.step, bad_in_a_row_));
+    throw UsageError(fmt::format(
+        "step {}: the gradients of {} steps in a row were not finite, this time first that of {}; "
+        "lower optimizer.lr, raise lr_scheduler.warmup_steps, or use training.dtype = \"bf16\"",
+        report.step, bad_in_a_row_, report.not_finite));
   }
 
   bool somebody_wants_to_stop(const RunHooks& hooks) const {
@@ -147,13 +198,17 @@ class Run {
   spec::Workload workload_;
   model::Model model_;
   model::FlatLayout layout_;
+  Partition partition_;
   Feed feed_;
   Weights weights_;
   StepRunner runner_;
   std::optional<Validation> validation_;
+  std::optional<StepTrace> trace_;
+  ActionObserver observe_;
   LossScale loss_scale_;
   RunSummary summary_;
   std::int64_t bad_in_a_row_ = 0;
+  double compute_seconds_ = 0;  // since lanes were last dealt out
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ struct StepReport {
   double seconds = 0;
   std::int64_t tokens = 0;
   std::optional<double> validation_loss = std::nullopt;
+  std::vector<int> lanes = {};  // when they have moved after this step: how many each worker owns
+  std::string not_finite = {};  // when it was not updated: the first parameter whose gradient is not finite
 };
 
 struct RunHooks {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,14 +21,15 @@ using schedule::Act;
 using schedule::Action;
 
 schedule::StepSpec spec_of(const model::Model& model, const StepPlan& plan, Rank rank,
-                           const std::vector<Bucket>& buckets) {
+                           const Partition& partition) {
   schedule::StepSpec spec = {.blocks = static_cast<int>(model.blocks.size()),
                              .first_lane = plan.lanes.first_lane[static_cast<std::size_t>(rank)],
                              .end_lane = plan.lanes.first_lane[static_cast<std::size_t>(rank) + 1],
                              .micro_batches = plan.micro_batches,
                              .recompute_every = plan.recompute_every,
+                             .shards_update = partition.shards_update,
                              .bucket_blocks = {}};
-  for (const Bucket& bucket : buckets) spec.bucket_blocks.push_back(bucket.block);
+  for (const Bucket& bucket : partition.buckets) spec.bucket_blocks.push_back(bucket.block);
   return spec;
 }
 
@@ -39,15 +41,6 @@ schedule::StepProgram proved_program(const schedule::StepSpec& spec) {
   return program;
 }
 
-comm::LanePieces pieces_of(const LaneOwnership& lanes) {
-  comm::LanePieces pieces;
-  for (Rank rank = 0; rank < lanes.world(); ++rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    pieces.push_back(complete_subtrees(lanes.first_lane[r], lanes.first_lane[r + 1]));
-  }
-  return pieces;
-}
-
 // As the gradients are added: neighbours first.
 double tree_sum(std::vector<double> values) {
   for (; values.size() > 1; values.resize(values.size() / 2)) {
@@ -56,28 +49,44 @@ double tree_sum(std::vector<double> values) {
   return values.front();
 }
 
+bool computes(Act act) {
+  return act == Act::forward || act == Act::loss || act == Act::recompute || act == Act::backward;
+}
+
 }  // namespace
 
-StepRunner::StepRunner(const model::Model& model, const model::FlatLayout& layout,
+StepRunner::StepRunner(const model::Model& model, const model::FlatLayout& layout, const Partition& partition,
                        const comm::Communicator& communicator, Weights& weights, StepPlan plan)
     : model_(model),
+      partition_(partition),
       communicator_(communicator),
       weights_(weights),
       plan_(std::move(plan)),
-      buckets_(cut_into_buckets(layout, plan_.bucket_elements)),
-      pieces_(pieces_of(plan_.lanes)),
-      program_(proved_program(spec_of(model, plan_, communicator.rank(), buckets_))),
-      slots_(communicator, layout, weights.working(), program_.slots),
+      slots_(communicator, layout, partition, weights.working()),
       passes_(model.blocks.size()),
       inputs_(model.blocks.size()),
-      works_(buckets_.size()) {
-  LOCKSTEP_CHECK(plan_.lanes.world() == communicator.size(), "lanes are owned by the ranks of the group");
+      works_(partition.buckets.size()) {
+  assign(plan_.lanes);
+}
+
+void StepRunner::assign(const LaneOwnership& lanes) {
+  LOCKSTEP_CHECK(lanes.world() == communicator_.size(), "lanes are owned by the ranks of the group");
+  plan_.lanes = lanes;
+  program_ = proved_program(spec_of(model_, plan_, communicator_.rank(), partition_));
+  slots_.grow(program_.slots);
+  sum_.emplace(communicator_, lanes, partition_.shards_update, plan_.sum);
 }
 
 StepResult StepRunner::run(const StepInputs& inputs) {
   result_ = {};
   lane_losses_.assign(static_cast<std::size_t>(plan_.lanes.lanes()), 0.0);
-  for (const Action& action : program_.actions) play(action, inputs);
+  for (const Action& action : program_.actions) {
+    const auto began = Clock::now();
+    play(action, inputs);
+    const auto ended = Clock::now();
+    if (computes(action.act)) result_.compute_seconds += std::chrono::duration<double>(ended - began).count();
+    if (inputs.observe) inputs.observe(action, began, ended);
+  }
   return result_;
 }
 
@@ -94,17 +103,21 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
     case Act::backward:
       return backward(action);
     case Act::merge:
-      return slots_.merge(action.slot, action.from_slot, buckets_[static_cast<std::size_t>(action.bucket)]);
+      return slots_.merge(action.slot, action.from_slot,
+                          partition_.buckets[static_cast<std::size_t>(action.bucket)].elements);
     case Act::reduce:
       return reduce(action.bucket);
     case Act::share_losses:
       return share_losses();
     case Act::finish:
+    case Act::arrive:
       return works_[static_cast<std::size_t>(action.bucket)].wait();
     case Act::clip:
       return clip(inputs);
     case Act::update:
-      return update(inputs);
+      return update(action.bucket, inputs);
+    case Act::gather:
+      return gather(action.bucket);
   }
 }
 
@@ -144,12 +157,15 @@ void StepRunner::backward(const Action& action) {
 }
 
 void StepRunner::reduce(int bucket) {
+  const Range elements = partition_.buckets[static_cast<std::size_t>(bucket)].elements;
   std::vector<Bytes> partials;
   for (int slot : program_.piece_slots) {
-    partials.push_back(slots_.bytes(slot, buckets_[static_cast<std::size_t>(bucket)]));
+    partials.push_back(slots_.bytes(slot, elements));
+    if (sum_->takes_one_value() && slot != result_slot()) slots_.merge(result_slot(), slot, elements);
   }
-  if (partials.empty()) partials.push_back(slots_.bytes(0, buckets_[static_cast<std::size_t>(bucket)]));
-  works_[static_cast<std::size_t>(bucket)] = communicator_.all_reduce_lanes_async(partials, pieces_);
+  // The sums of earlier buckets have gone through the peers' gradients; a step later is soon enough.
+  communicator_.forget_peer_memory();
+  works_[static_cast<std::size_t>(bucket)] = sum_->start(partials, slots_.bytes(result_slot(), elements));
 }
 
 // Every lane's loss is known to its owner, and zero elsewhere: the sum is exact.
@@ -159,16 +175,49 @@ void StepRunner::share_losses() {
 }
 
 void StepRunner::clip(const StepInputs& inputs) {
-  const double norm = std::sqrt(kernels::sum_of_squares(slots_.floats(result_slot())));
+  std::vector<double> squares(blocks_of_squares(), 0.0);
+  for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
+    const Range own = partition_.own[bucket];
+    kernels::sums_of_squares(
+        own_gradients(bucket),
+        std::span(squares).subspan(own.begin / kernels::kSquaresBlock, own.size() / kernels::kSquaresBlock));
+  }
+  // As for the losses: each block of squares is known to one rank.
+  if (partition_.shards_update) {
+    communicator_.all_reduce(std::as_writable_bytes(std::span(squares)), {.dtype = DType::fp64});
+  }
+  const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
   result_.gradient_norm = norm * inputs.gradient_scale;
+  result_.updated = std::isfinite(norm);
+  if (!result_.updated) result_.not_finite = first_not_finite();
   const bool too_long = inputs.max_norm > 0 && result_.gradient_norm > inputs.max_norm;
   gradient_factor_ = inputs.gradient_scale * (too_long ? inputs.max_norm / result_.gradient_norm : 1.0);
 }
 
-void StepRunner::update(const StepInputs& inputs) {
-  result_.updated = std::isfinite(result_.gradient_norm);
+std::optional<std::size_t> StepRunner::first_not_finite() const {
+  auto first = static_cast<std::int64_t>(partition_.elements);
+  for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
+    if (const auto place = kernels::first_not_finite(own_gradients(bucket))) {
+      first = std::min(first, static_cast<std::int64_t>(partition_.own[bucket].begin + *place));
+    }
+  }
+  communicator_.all_reduce(as_writable_bytes_of(first), {.dtype = DType::int64, .op = comm::ReduceOp::min});
+  if (static_cast<std::size_t>(first) == partition_.elements) return std::nullopt;
+  return static_cast<std::size_t>(first);
+}
+
+void StepRunner::update(int bucket, const StepInputs& inputs) {
   if (!result_.updated) return;
-  weights_.update(inputs.optimizer, slots_.floats(result_slot()), static_cast<float>(gradient_factor_));
+  const auto index = static_cast<std::size_t>(bucket);
+  weights_.update(inputs.optimizer, index, own_gradients(index), static_cast<float>(gradient_factor_));
+}
+
+void StepRunner::gather(int bucket) {
+  const auto index = static_cast<std::size_t>(bucket);
+  communicator_.forget_peer_memory();
+  works_[index] = result_.updated
+                      ? communicator_.all_gather_async(weights_.working(index), {.dtype = weights_.dtype()})
+                      : comm::Work();
 }
 
 }  // namespace lockstep::train

@@ -1,66 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/weights.h"
 
+#include <algorithm>
+
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
+#include "lockstep/kernels/compute/convert.h"
 #include "lockstep/model/initial_values.h"
 #include "lockstep/nn/tensor_view.h"
 
 namespace lockstep::train {
 namespace {
 
-std::span<float> part_of(const at::Tensor& flat, const model::Place& place) {
-  return nn::floats_of(flat).subspan(static_cast<std::size_t>(place.first),
-                                     static_cast<std::size_t>(place.count));
+// First values are made piece by piece: a whole embedding in fp32 would be the largest thing in memory.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+Range range_of(const model::Place& place) {
+  return {static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.first + place.count)};
 }
 
 }  // namespace
 
-Weights::Weights(const model::FlatLayout& layout, DType dtype, std::uint64_t seed, int moments)
-    : layout_(layout), master_(at::empty({layout.elements()}, at::kFloat)) {
-  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
-    model::initial_values(layout.specs()[i], seed, 0, part_of(master_, layout.places()[i]));
+Weights::Weights(const model::FlatLayout& layout, const Partition& partition,
+                 const comm::Communicator& communicator, DType dtype, std::uint64_t seed, int moments)
+    : layout_(layout),
+      partition_(partition),
+      communicator_(communicator),
+      dtype_(dtype),
+      memory_(communicator.allocate(partition.elements * size_of(dtype))),
+      working_(at::from_blob(memory_.bytes().data(), {layout.elements()}, nn::scalar_type_of(dtype))) {
+  std::size_t shares = 0;
+  for (const Range& own : partition.own) {
+    share_begins_.push_back(shares);
+    shares += own.size();
   }
-  working_ = dtype == DType::fp32 ? master_ : master_.to(nn::scalar_type_of(dtype));
-  for (int i = 0; i < moments; ++i) moments_.push_back(at::zeros({layout.elements()}, at::kFloat));
+  const auto elements = static_cast<std::int64_t>(shares);
+  if (dtype != DType::fp32) master_ = at::zeros({elements}, at::kFloat);
+  for (int i = 0; i < moments; ++i) moments_.push_back(at::zeros({elements}, at::kFloat));
+
+  std::vector<float> values;
+  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
+    const auto count = static_cast<std::size_t>(layout.places()[i].count);
+    for (std::size_t first = 0; first < count; first += kPiece) {
+      values.resize(std::min(kPiece, count - first));
+      model::initial_values(layout.specs()[i], seed, first, values);
+      assign(i, first, values);
+    }
+  }
 }
 
-std::span<float> Weights::master() const {
-  return nn::floats_of(master_);
+Bytes Weights::working(std::size_t bucket) const {
+  const Range elements = partition_.buckets[bucket].elements;
+  return memory_.bytes().subspan(elements.begin * size_of(dtype_), elements.size() * size_of(dtype_));
 }
 
-void Weights::renew_working() {
-  if (!working_.is_same(master_)) working_.copy_(master_);
+std::span<float> Weights::share(const at::Tensor& shares, std::size_t bucket) const {
+  return nn::floats_of(shares).subspan(share_begins_[bucket], partition_.own[bucket].size());
 }
 
-std::span<float> Weights::moment(int index) const {
-  return nn::floats_of(moments_[static_cast<std::size_t>(index)]);
+std::span<float> Weights::master(std::size_t bucket) const {
+  if (master_.defined()) return share(master_, bucket);
+  return memory_.as<float>().subspan(partition_.own[bucket].begin, partition_.own[bucket].size());
 }
 
-void Weights::update(const OptimizerStep& how, std::span<const float> gradients, float gradient_scale) {
-  const DType dtype = nn::dtype_of(working_);
-  auto* working = dtype == DType::fp32 ? nullptr : static_cast<std::byte*>(working_.data_ptr());
+void Weights::assign(std::size_t parameter, std::size_t first, std::span<const float> values) {
+  const std::size_t begin = range_of(layout_.places()[parameter]).begin + first;
+  kernels::from_floats(values, memory_.bytes().data() + begin * size_of(dtype_), dtype_);
+  for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
+    const Range own = partition_.own[bucket];
+    const Range both = intersection(own, {begin, begin + values.size()});
+    if (both.empty()) continue;
+    std::ranges::copy(values.subspan(both.begin - begin, both.size()),
+                      master(bucket).begin() + static_cast<std::ptrdiff_t>(both.begin - own.begin));
+  }
+}
+
+void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
+                     float gradient_scale) {
+  const Range own = partition_.own[bucket];
   for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
-    const model::Place& place = layout_.places()[i];
-    const auto first = static_cast<std::size_t>(place.first);
+    const Range both = intersection(own, range_of(layout_.places()[i]));
+    if (both.empty()) continue;
+    const auto part_of = [&](auto of_share) { return of_share.subspan(both.begin - own.begin, both.size()); };
     const kernels::Parameters parameters = {
-        .master = part_of(master_, place),
-        .working = working == nullptr ? nullptr : working + first * size_of(dtype),
-        .working_dtype = dtype,
-        .gradient = gradients.subspan(first, static_cast<std::size_t>(place.count)),
+        .master = part_of(master(bucket)),
+        .working = master_.defined() ? memory_.bytes().data() + both.begin * size_of(dtype_) : nullptr,
+        .working_dtype = dtype_,
+        .gradient = part_of(gradients),
         .gradient_scale = gradient_scale};
     std::visit(
         [&](auto step) {
           if (!layout_.specs()[i].decays) step.weight_decay = 0.0F;
           if constexpr (std::is_same_v<decltype(step), kernels::AdamW>) {
-            kernels::adamw(step, parameters, part_of(moments_[0], place), part_of(moments_[1], place));
+            kernels::adamw(step, parameters, part_of(share(moments_[0], bucket)),
+                           part_of(share(moments_[1], bucket)));
           } else {
-            kernels::sgd(step, parameters, part_of(moments_[0], place));
+            kernels::sgd(step, parameters, part_of(share(moments_[0], bucket)));
           }
         },
         how);
   }
+}
+
+at::Tensor Weights::gather(const at::Tensor& shares) const {
+  const at::Tensor whole = at::empty({static_cast<std::int64_t>(partition_.elements)}, at::kFloat);
+  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
+    const Range all = partition_.buckets[bucket].elements;
+    const Range own = partition_.own[bucket];
+    const std::span<float> values = nn::floats_of(whole).subspan(all.begin, all.size());
+    const std::span<float> mine = shares.defined() ? share(shares, bucket) : master(bucket);
+    std::ranges::copy(mine, values.begin() + static_cast<std::ptrdiff_t>(own.begin - all.begin));
+    if (partition_.shards_update) communicator_.all_gather(std::as_writable_bytes(values));
+  }
+  return whole.narrow(0, 0, layout_.elements());
+}
+
+at::Tensor Weights::gather_master() const {
+  return gather(master_);
+}
+
+at::Tensor Weights::gather_moment(int index) const {
+  return gather(moments_[static_cast<std::size_t>(index)]);
 }
 
 }  // namespace lockstep::train

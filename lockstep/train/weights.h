@@ -8,36 +8,58 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "lockstep/base/bytes.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/kernels/compute/update/optimizers.h"
 #include "lockstep/model/parameters.h"
+#include "lockstep/train/partition.h"
 
 namespace lockstep::train {
 
 // How an optimizer is set for a step; its weight decay applies to the parameters that decay.
 using OptimizerStep = std::variant<kernels::AdamW, kernels::Sgd>;
 
-// The parameters of a model in fp32, their copy in the dtype that blocks compute with, and what the optimizer
-// remembers of each.
+// All parameters of a model in the dtype that blocks compute with, and of those that this rank updates the
+// values in fp32 and what the optimizer remembers.
 class Weights {
  public:
   // First values from the seed. `moments`: how many floats per parameter the optimizer remembers (AdamW 2,
-  // SGD 1).
-  Weights(const model::FlatLayout& layout, DType dtype, std::uint64_t seed, int moments);
+  // SGD 1). Everything referred to must outlive this.
+  Weights(const model::FlatLayout& layout, const Partition& partition, const comm::Communicator& communicator,
+          DType dtype, std::uint64_t seed, int moments);
 
+  DType dtype() const { return dtype_; }
   const at::Tensor& working() const { return working_; }  // flat, of the dtype
-  std::span<float> master() const;
-  std::span<float> moment(int index) const;
-  // To be called by whoever has written to master().
-  void renew_working();
+  // Of a bucket, in registered memory.
+  Bytes working(std::size_t bucket) const;
 
-  // One step of the optimizer from these gradients, multiplied by `gradient_scale`.
-  void update(const OptimizerStep& how, std::span<const float> gradients, float gradient_scale);
+  // Gives elements `first` .. of a parameter their values.
+  void assign(std::size_t parameter, std::size_t first, std::span<const float> values);
+
+  // One step of the optimizer for this rank's share of a bucket; `gradients` are those of the share, to be
+  // multiplied by `gradient_scale`.
+  void update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
+              float gradient_scale);
+
+  // All ranks call these together: the values of all parameters in fp32, and what the optimizer remembers.
+  at::Tensor gather_master() const;
+  at::Tensor gather_moment(int index) const;
 
  private:
-  const model::FlatLayout& layout_;  // outlives this
-  at::Tensor master_;
-  at::Tensor working_;  // the master itself in fp32
-  std::vector<at::Tensor> moments_;
+  // This rank's share of a bucket in fp32: of what is kept for shares only, or of what is kept whole.
+  std::span<float> share(const at::Tensor& shares, std::size_t bucket) const;
+  std::span<float> master(std::size_t bucket) const;
+  at::Tensor gather(const at::Tensor& shares) const;
+
+  const model::FlatLayout& layout_;
+  const Partition& partition_;
+  comm::Communicator communicator_;
+  DType dtype_;
+  std::vector<std::size_t> share_begins_;  // by bucket, in tensors of shares
+  comm::Buffer memory_;
+  at::Tensor working_;               // in memory_
+  at::Tensor master_;                // shares; undefined in fp32, where the working values serve
+  std::vector<at::Tensor> moments_;  // shares
 };
 
 }  // namespace lockstep::train

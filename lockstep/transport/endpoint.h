@@ -52,6 +52,10 @@ class Endpoint {
   virtual Bytes allocate(std::size_t bytes) = 0;
   virtual void release(Bytes memory) = 0;
 
+  // Peers' registered memory that was used counts as ours from then on (in the resident set). This ends that;
+  // pages that are used again cost a fault each.
+  virtual void forget_peer_memory() {}
+
   // --- Notices. publish() makes `head` the notice number `index` (0, 1, 2, ... per stream) of this rank;
   // cheap enough for every operation. fail() publishes that the stream is broken here and why, once, and
   // tells all peers at once, also those that sleep.

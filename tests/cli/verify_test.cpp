@@ -42,6 +42,27 @@ TEST(Verify, SeveralProcessesHaveTheBitsOfOne) {
   }
 }
 
+TEST(Verify, LanesThatMoveAndUpdatesThatAreNotSharedOutHaveTheBitsOfOne) {
+  const TemporaryFolder folder;
+  const std::string run = small_run(folder);
+  using Flags = std::vector<std::string>;
+  for (const Flags& flags :
+       {Flags{"--parallelism.lane_weights", "[1, 3]"}, Flags{"--parallelism.rebalance_freq", "1"},
+        Flags{"--parallelism.zero_stage", "0"}, Flags{"--comm.all_reduce", "halving_doubling"}}) {
+    const Finished finished =
+        run_program({"verify", run, "--workers", "2", "--steps", "4", flags[0], flags[1]});
+    EXPECT_EQ(finished.exit_code, 0) << flags[0] << ": " << finished.output << finished.error_output;
+  }
+}
+
+TEST(Verify, ADifferenceIsNamed) {
+  const TemporaryFolder folder;
+  const Finished finished = run_program({"verify", small_run(folder), "--workers", "3", "--steps", "2",
+                                         "--comm.exact", "false", "--comm.all_reduce", "ring"});
+  EXPECT_EQ(finished.exit_code, 1) << finished.output << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("different: step 1, the gradient norm of rank 0 of 3"));
+}
+
 TEST(Verify, RefusesWhatItCannotCompare) {
   EXPECT_EQ(run_program({"verify"}).exit_code, 2);
   EXPECT_EQ(run_program({"verify", "no-such.toml"}).exit_code, 2);

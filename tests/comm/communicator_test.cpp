@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/communicator.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <span>
 #include <string>
 #include <thread>
@@ -57,6 +59,36 @@ TEST(Communicator, SeveralThreadsCallAtOnceOnStreamsOfTheirOwn) {
           EXPECT_EQ(first_difference(data, expected, DType::fp32), -1);
         }
       });
+    }
+  });
+}
+
+// In KiB.
+std::int64_t resident_shared_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssShmem:")) return std::stoll(line.substr(9));
+  }
+  return 0;
+}
+
+TEST(Communicator, PeerMemoryCanBeForgottenAndUsedAgain) {
+  constexpr std::size_t kCount = 8 << 20;
+  run_ranks(make_world("shm", 2), {}, [](comm::Communicator& world) {
+    const comm::Buffer buffer = world.allocate(kCount * sizeof(float));
+    const std::span<float> values = buffer.as<float>();
+    for (int round = 0; round < 2; ++round) {
+      std::ranges::fill(values, static_cast<float>(world.rank() + 1));
+      world.all_reduce(buffer.bytes());
+      EXPECT_EQ(std::ranges::count(values, 3.0F), static_cast<std::ptrdiff_t>(kCount));
+      world.barrier();
+      const std::int64_t before = resident_shared_memory();
+      world.barrier();
+      world.forget_peer_memory();
+      world.barrier();
+      // Each of the two, in this one process, had at least half of the other's.
+      EXPECT_LE(resident_shared_memory(), before - 30'000);
+      world.barrier();
     }
   });
 }

@@ -27,12 +27,15 @@ void for_each_spec(const std::function<void(const StepSpec&)>& body) {
             for (const auto& buckets :
                  {one_bucket_per_block(3), std::vector<int>{0}, std::vector<int>{2, 0, 0, 1}}) {
               if (testing::Test::HasFatalFailure()) return;
-              body({.blocks = 3,
-                    .first_lane = first,
-                    .end_lane = end,
-                    .micro_batches = micro_batches,
-                    .recompute_every = recompute,
-                    .bucket_blocks = buckets});
+              for (bool shards_update : {false, true}) {
+                body({.blocks = 3,
+                      .first_lane = first,
+                      .end_lane = end,
+                      .micro_batches = micro_batches,
+                      .recompute_every = recompute,
+                      .shards_update = shards_update,
+                      .bucket_blocks = buckets});
+              }
             }
           }
         }
@@ -60,15 +63,19 @@ TEST(Step, EveryProgramIsProved) {
   });
 }
 
-TEST(Step, AllRanksReduceTheBucketsInOneOrder) {
+TEST(Step, AllRanksTakeTheBucketsInOneOrder) {
   const auto order_of = [](const StepSpec& spec) {
-    std::vector<int> order;
+    std::vector<int> reduced;
+    std::vector<int> gathered;
     for (const Action& action : make_step(spec).actions) {
-      if (action.act == Act::reduce) order.push_back(action.bucket);
+      if (action.act == Act::reduce) reduced.push_back(action.bucket);
+      if (action.act == Act::gather) gathered.push_back(action.bucket);
     }
-    return order;
+    EXPECT_EQ(reduced, gathered);
+    return reduced;
   };
-  StepSpec all = {.blocks = 3, .first_lane = 0, .end_lane = 8, .bucket_blocks = {2, 0, 0, 1}};
+  StepSpec all = {
+      .blocks = 3, .first_lane = 0, .end_lane = 8, .shards_update = true, .bucket_blocks = {2, 0, 0, 1}};
   StepSpec none = all;
   none.end_lane = 0;
   EXPECT_EQ(order_of(all), (std::vector<int>{0, 3, 1, 2}));

@@ -12,6 +12,7 @@
 #include <ATen/ops/from_blob.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/model/gpt/model.h"
 #include "lockstep/model/llama/model.h"
@@ -52,7 +53,10 @@ struct Setting {
   int micro_batches = 2;
   int recompute_every = 0;
   std::int64_t bucket_elements = 1000;
-  bool one_batch = false;  // the same data in every step
+  bool shards_update = true;
+  SumOptions sum = {};
+  bool one_batch = false;                 // the same data in every step
+  std::vector<LaneOwnership> moves = {};  // before steps 1, 2, ...
   float dropout = 0.0F;
   bool is_gpt = false;
 };
@@ -81,14 +85,20 @@ Outcome train_as(const comm::Communicator& communicator, const LaneOwnership& la
   kernels::set_threads(1);
   const model::Model model = model_of(setting);
   const model::FlatLayout layout(model);
-  Weights weights(layout, setting.dtype, 11, 2);
-  StepRunner runner(model, layout, communicator, weights,
+  const Partition partition = partition_of(layout, {.bucket_elements = setting.bucket_elements,
+                                                    .world = communicator.size(),
+                                                    .rank = communicator.rank(),
+                                                    .shards_update = setting.shards_update});
+  Weights weights(layout, partition, communicator, setting.dtype, 11, 2);
+  StepRunner runner(model, layout, partition, communicator, weights,
                     {.lanes = lanes,
                      .micro_batches = setting.micro_batches,
                      .recompute_every = setting.recompute_every,
-                     .bucket_elements = setting.bucket_elements});
+                     .sum = setting.sum});
   Outcome outcome;
   for (int step = 0; step < 4; ++step) {
+    const auto move = static_cast<std::size_t>(step) - 1;
+    if (step > 0 && move < setting.moves.size()) runner.assign(setting.moves[move]);
     StepInputs inputs;
     inputs.batch = [data = setting.one_batch ? 0 : step](int lane, int micro_batch) {
       return batch_at(data, lane, micro_batch);
@@ -99,9 +109,10 @@ Outcome train_as(const comm::Communicator& communicator, const LaneOwnership& la
         .learning_rate = 1e-2F, .weight_decay = 0.1F, .step = static_cast<std::uint64_t>(step) + 1};
     outcome.steps.push_back(runner.run(inputs));
   }
-  for (std::span<float> part : {weights.master(), weights.moment(0), weights.moment(1)}) {
-    const auto bytes = std::as_bytes(part);
-    outcome.weights.insert(outcome.weights.end(), bytes.begin(), bytes.end());
+  for (const at::Tensor& part :
+       {weights.working(), weights.gather_master(), weights.gather_moment(0), weights.gather_moment(1)}) {
+    const auto* bytes = static_cast<const std::byte*>(part.data_ptr());
+    outcome.weights.insert(outcome.weights.end(), bytes, bytes + part.nbytes());
   }
   return outcome;
 }
@@ -143,6 +154,11 @@ TEST(StepRunner, TheBitsDoNotDependOnTheNumberOfWorkers) {
         expect_same(outcome, alone, std::to_string(workers) + " workers");
       }
     }
+    Setting whole = setting;
+    whole.shards_update = false;
+    for (const Outcome& outcome : train(even_ownership(8, 3), whole)) {
+      expect_same(outcome, alone, "an update that is not shared out");
+    }
   }
 }
 
@@ -171,25 +187,78 @@ TEST(StepRunner, RecomputationAndBucketsDoNotShow) {
   }
 }
 
+TEST(StepRunner, ExactAlgorithmsGiveTheBitsOfTheLanes) {
+  const Outcome alone = train(even_ownership(8, 1), {}).front();
+  for (bool shards_update : {false, true}) {
+    for (comm::Algorithm algorithm : {comm::Algorithm::direct, comm::Algorithm::halving_doubling}) {
+      const Setting setting = {.shards_update = shards_update, .sum = {.algorithm = algorithm}};
+      for (const Outcome& outcome : train(even_ownership(8, 4), setting)) {
+        expect_same(outcome, alone, std::string(schedule::name_of(algorithm)));
+      }
+    }
+  }
+}
+
+TEST(StepRunner, OtherAlgorithmsGiveNearlyTheSame) {
+  const Outcome alone = train(even_ownership(8, 1), {}).front();
+  for (bool shards_update : {false, true}) {
+    for (comm::Algorithm algorithm : {comm::Algorithm::ring, comm::Algorithm::tree, comm::Algorithm::mesh}) {
+      // Four workers with lanes, three of them with several pieces, and one without.
+      const Setting setting = {.shards_update = shards_update,
+                               .sum = {.exact = false, .algorithm = algorithm}};
+      const std::vector<Outcome> outcomes = train({{0, 3, 3, 6, 8}}, setting);
+      for (const Outcome& outcome : outcomes) {
+        expect_same(outcome, outcomes.front(), "another rank");
+        for (std::size_t i = 0; i < alone.steps.size(); ++i) {
+          EXPECT_NEAR(outcome.steps[i].gradient_norm, alone.steps[i].gradient_norm,
+                      1e-3 * alone.steps[i].gradient_norm)
+              << schedule::name_of(algorithm) << ", step " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(StepRunner, AnAlgorithmThatCannotKeepTheOrderIsRefused) {
+  const comm::Communicator alone;
+  EXPECT_NO_THROW(
+      GradientSum(alone, even_ownership(4, 1), true, {.algorithm = comm::Algorithm::halving_doubling}));
+  EXPECT_THROW(GradientSum(alone, {{0, 3, 8}}, true, {.algorithm = comm::Algorithm::halving_doubling}),
+               UsageError);
+}
+
+TEST(StepRunner, LanesMoveBetweenStepsAndTheBitsStay) {
+  const Outcome alone = train(even_ownership(8, 1), {.dropout = 0.2F}).front();
+  const std::vector<LaneOwnership> moves = {{{0, 1, 8}}, {{0, 8, 8}}, {{0, 5, 8}}};
+  for (const Outcome& outcome : train(even_ownership(8, 2), {.moves = moves, .dropout = 0.2F})) {
+    expect_same(outcome, alone, "moved lanes");
+  }
+}
+
 TEST(StepRunner, TheLossFalls) {
   const Outcome outcome = train(even_ownership(2, 1), {.one_batch = true}).front();
   EXPECT_LT(outcome.steps.back().loss_sum, outcome.steps.front().loss_sum);
   EXPECT_GT(outcome.steps.front().gradient_norm, 0.0);
 }
 
-TEST(StepRunner, AGradientThatIsNotFiniteChangesNothing) {
+TEST(StepRunner, AGradientThatIsNotFiniteChangesNothingAndIsNamed) {
   kernels::set_threads(1);
   const model::Model model = model::llama::make(kConfig);
   const model::FlatLayout layout(model);
-  Weights weights(layout, DType::fp32, 11, 2);
-  const std::vector<float> before(weights.master().begin(), weights.master().end());
-  StepRunner runner(model, layout, comm::Communicator(), weights, {.lanes = even_ownership(1, 1)});
+  const comm::Communicator alone;
+  const Partition partition = partition_of(layout, {});
+  Weights weights(layout, partition, alone, DType::fp32, 11, 2);
+  const at::Tensor before = weights.gather_master();
+  StepRunner runner(model, layout, partition, alone, weights, {.lanes = even_ownership(1, 1)});
   StepInputs inputs;
   inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
   inputs.loss_scale = INFINITY;
   inputs.optimizer = kernels::AdamW{};
-  EXPECT_FALSE(runner.run(inputs).updated);
-  EXPECT_EQ(std::vector<float>(weights.master().begin(), weights.master().end()), before);
+  const StepResult result = runner.run(inputs);
+  EXPECT_FALSE(result.updated);
+  ASSERT_TRUE(result.not_finite);
+  EXPECT_EQ(layout.at(*result.not_finite).name, layout.specs().front().name);
+  EXPECT_TRUE(weights.gather_master().equal(before));
 }
 
 }  // namespace

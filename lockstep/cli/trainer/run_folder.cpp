@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -104,8 +105,8 @@ void RunFolder::after_step(const train::StepReport& report) {
 
 void RunFolder::show(const train::StepReport& report) {
   const bool last = report.step == run_.training.steps;
-  const bool due =
-      report.step % run_.metrics.log_freq == 0 || last || report.validation_loss || !report.updated;
+  const bool due = report.step % run_.metrics.log_freq == 0 || last || report.validation_loss ||
+                   !report.updated || !report.lanes.empty();
   const int columns = metrics::terminal_columns(STDOUT_FILENO);
   if (!due && columns == 0) return;
   metrics::Progress progress = {.step = report.step,
@@ -124,11 +125,15 @@ void RunFolder::show(const train::StepReport& report) {
   std::string line = columns > 0 ? "\r\x1b[K" + metrics::progress_line(progress, columns - 1)
                                  : metrics::progress_line(progress) + "\n";
   if (!report.updated)
-    line +=
-        fmt::format("{}step {} skipped: a gradient was not finite\n", columns > 0 ? "\n" : "", report.step);
+    line += fmt::format("{}step {} skipped: the gradient of {} is not finite\n", columns > 0 ? "\n" : "",
+                        report.step, report.not_finite);
   if (report.validation_loss) {
     line += fmt::format("{}validation loss {:.4f} after step {}\n", columns > 0 ? "\n" : "",
                         *report.validation_loss, report.step);
+  }
+  if (!report.lanes.empty()) {
+    line += fmt::format("{}lanes of the workers from now on: {}\n", columns > 0 ? "\n" : "",
+                        fmt::join(report.lanes, ", "));
   }
   if (last && columns > 0 && !report.validation_loss) line += "\n";
   print(std::cout, line);
@@ -136,7 +141,7 @@ void RunFolder::show(const train::StepReport& report) {
 
 void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) const {
   const std::string path = (std::filesystem::path(run_.job.dump_folder) / "model").string();
-  train::save_model(path, run_.model, layout, weights.master(), run_.training.dtype, tokenizer_.get());
+  train::save_model(path, run_.model, layout, weights.working(), tokenizer_.get());
   print(std::cout, fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write\n", path, path));
 }
 

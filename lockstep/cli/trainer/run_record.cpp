@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/nn/tensor_view.h"
 
 namespace lockstep::cli {
 namespace {
@@ -40,8 +41,8 @@ void record_weights(std::int64_t step, const model::FlatLayout& layout, const tr
                         digest_of(part_of(flat, layout.places()[i]))});
     }
   };
-  add("the mean gradient", weights.moment(0));
-  add("the weights", weights.master());
+  add("the mean gradient", nn::floats_of(weights.gather_moment(0)));
+  add("the weights", nn::floats_of(weights.gather_master()));
 }
 
 std::string to_text(const RunRecord& record) {

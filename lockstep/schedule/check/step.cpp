@@ -56,10 +56,9 @@ class Checker {
   }
 
  private:
-  enum class Stage { open, reducing, finished };
+  enum class Stage { open, reducing, finished, updated, gathering, arrived };
 
   void play(const Action& action) {
-    require(!updated_, "something follows the update");
     switch (action.act) {
       case Act::clear:
         return clear(action);
@@ -80,22 +79,28 @@ class Checker {
         return require(completed_ == spec_.end_lane - spec_.first_lane,
                        "losses are shared before all lanes are done");
       case Act::finish:
-        require(stage(action) == Stage::reducing, "a bucket is finished that is not being reduced");
-        bucket_stage_[static_cast<std::size_t>(action.bucket)] = Stage::finished;
-        return;
+        return advance(action, Stage::reducing, Stage::finished,
+                       "a bucket is finished that is not being reduced");
       case Act::clip:
-        require(all_finished(), "gradients are clipped before all buckets are finished");
+        require(all_are(Stage::finished), "gradients are clipped before all buckets are finished");
         return require(!std::exchange(clipped_, true), "gradients are clipped twice");
       case Act::update:
         require(clipped_, "the update comes before the clipping");
-        updated_ = true;
-        return;
+        return advance(action, Stage::finished, Stage::updated, "a bucket is updated twice");
+      case Act::gather:
+        require(spec_.shards_update, "shares are gathered of what every rank has updated");
+        return advance(action, Stage::updated, Stage::gathering,
+                       "shares of a bucket are gathered that is not updated, or twice");
+      case Act::arrive:
+        return advance(action, Stage::gathering, Stage::arrived,
+                       "a bucket is waited for that is not being gathered");
     }
     require(false, "an action of no known kind");
   }
 
   void end() const {
-    require(updated_, "the program ends without an update");
+    require(all_are(spec_.shards_update ? Stage::arrived : Stage::updated),
+            "the program ends before all weights are updated");
     require(shared_, "the program ends without sharing the losses");
   }
 
@@ -228,9 +233,13 @@ class Checker {
             "there is no such bucket");
     return bucket_stage_[static_cast<std::size_t>(action.bucket)];
   }
-  bool all_finished() const {
+  void advance(const Action& action, Stage from, Stage to, std::string reason) {
+    require(stage(action) == from, std::move(reason));
+    bucket_stage_[static_cast<std::size_t>(action.bucket)] = to;
+  }
+  bool all_are(Stage expected) const {
     return std::all_of(bucket_stage_.begin(), bucket_stage_.end(),
-                       [](Stage s) { return s == Stage::finished; });
+                       [&](Stage stage) { return stage == expected; });
   }
 
   const StepSpec& spec_;
@@ -247,7 +256,6 @@ class Checker {
   int inputs_ = 0;
   bool shared_ = false;
   bool clipped_ = false;
-  bool updated_ = false;
 };
 
 }  // namespace

@@ -30,7 +30,8 @@ struct StepCheck {
 // Proves that the program does the step: every micro-batch of every lane passes every block forward and
 // backward exactly once and in order; a pass is there when it is gone back through; lanes are summed as the
 // subtrees of the one tree; each bucket is reduced once, after its last contribution, from the slots of the
-// pieces; and only finished sums are clipped and applied, once.
+// pieces; only finished sums are clipped and applied, once; and shares of the update are gathered from all
+// ranks, once, before the program ends.
 StepCheck check_step(const StepSpec& spec, const StepProgram& program);
 
 }  // namespace lockstep::schedule

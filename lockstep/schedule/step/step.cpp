@@ -70,7 +70,13 @@ class StepMaker {
     add({.act = Act::share_losses});
     for (int bucket : reduced_) add({.act = Act::finish, .bucket = bucket});
     add({.act = Act::clip});
-    add({.act = Act::update});
+    for (int bucket : reduced_) {
+      add({.act = Act::update, .bucket = bucket});
+      if (spec_.shards_update) add({.act = Act::gather, .bucket = bucket});
+    }
+    if (spec_.shards_update) {
+      for (int bucket : reduced_) add({.act = Act::arrive, .bucket = bucket});
+    }
     program_.slots = slots_.count();
     program_.piece_slots = slots_.of_pieces();
     return std::move(program_);
@@ -160,6 +166,10 @@ std::string_view name_of(Act act) {
       return "clip";
     case Act::update:
       return "update";
+    case Act::gather:
+      return "gather";
+    case Act::arrive:
+      return "arrive";
   }
   return "?";
 }

@@ -7,7 +7,8 @@
 // *slot*, a buffer for the gradients of all parameters. Lanes that are neighbours in the tree over all lanes
 // are added as soon as both are there, so the slots in use are those of the few subtrees that the lanes so
 // far make up. Parameters are cut into *buckets*: the gradients of a bucket are added and reduced over the
-// ranks while the blocks before it still compute.
+// ranks while the blocks before it still compute. The ranks may share out the update: each updates its share
+// of every bucket, and gets the others' from them.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,14 @@ enum class Act : std::uint8_t {
   recompute,  // lane, micro_batch, block, slot: forward once more, recorded
   backward,   // lane, micro_batch, block, slot
   merge,      // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
-  reduce,     // bucket: starts the sum over all ranks; the result will be in the first piece's slot
+  reduce,     // bucket: starts the sum over all ranks; the result, or this rank's share of it, will be in the
+              // first piece's slot
   share_losses,  // the losses of all lanes become known to all ranks
   finish,        // bucket: waits for its sum
   clip,          // the norm of all gradients, and the factor that follows
-  update,        // the optimizer
+  update,        // bucket: the optimizer, for this rank's share
+  gather,        // bucket: starts getting the other ranks' shares of the new weights
+  arrive,        // bucket: waits for them
 };
 std::string_view name_of(Act act);
 
@@ -52,6 +56,7 @@ struct StepSpec {
   int micro_batches = 1;  // of each lane
   // Blocks whose passes are not kept but computed again: none (0), every one (1), every n-th (n).
   int recompute_every = 0;
+  bool shards_update = false;
   // By bucket: the block whose backward pass is the last to add to its gradients.
   std::vector<int> bucket_blocks = {0};
 

@@ -44,4 +44,8 @@ Mapping Mapping::of_file(int fd, std::size_t offset, std::size_t bytes, Access a
   return Mapping(Bytes(static_cast<std::byte*>(memory), bytes));
 }
 
+void Mapping::forget() const {
+  if (!memory_.empty()) ::madvise(memory_.data(), memory_.size(), MADV_DONTNEED);
+}
+
 }  // namespace lockstep::transport

@@ -32,6 +32,9 @@ class Mapping {
   };
   static Mapping of_file(int fd, std::size_t offset, std::size_t bytes, Access access);
 
+  // Gives back the pages of a file's mapping; what is touched again comes back, with the same contents.
+  void forget() const;
+
   Bytes bytes() const { return memory_; }
   std::byte* data() const { return memory_.data(); }
   std::size_t size() const { return memory_.size(); }

@@ -36,6 +36,9 @@ class RoutedEndpoint final : public Endpoint {
     return part_of(peer).channel(rank_in_part(peer), stream);
   }
 
+  void forget_peer_memory() override {
+    for (const auto& part : whole_.parts) part->forget_peer_memory();
+  }
   Bytes allocate(std::size_t bytes) override { return whole_.parts[whole_.memory_part]->allocate(bytes); }
   void release(Bytes memory) override { whole_.parts[whole_.memory_part]->release(memory); }
 

@@ -90,6 +90,11 @@ class ShmEndpoint final : public MemoryEndpoint {
     return memory;
   }
   void release(Bytes memory) override { arena_.release(memory); }
+  void forget_peer_memory() override {
+    for (const std::unique_ptr<ShmPeer>& peer : peers_) {
+      if (peer != nullptr) peer->forget();
+    }
+  }
 
   bool alive(Rank peer) override {
     LOCKSTEP_CHECK(peer >= 0 && peer < world());

@@ -121,7 +121,7 @@ bool ShmPeer::read_announcement() {
 
 void ShmPeer::map_segment(int fd, std::size_t bytes) {
   try {
-    segments_.push_back(Mapping::of_file(fd, 0, bytes, Mapping::Access::write_soon));
+    segments_.push_back(Mapping::of_file(fd, 0, bytes, Mapping::Access::write));
   } catch (const UsageError& error) {
     throw DataError(fmt::format("memory that rank {} announced is out of reach: {}", rank_, error.what()));
   }

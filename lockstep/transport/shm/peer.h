@@ -48,6 +48,11 @@ class ShmPeer final : public AddressSpace {
   // Tells the peer of segments that our arena has grown by; what the socket does not take now is told later.
   void announce();
 
+  // See Endpoint::forget_peer_memory().
+  void forget() const {
+    for (const Mapping& segment : segments_) segment.forget();
+  }
+
   // Memory counts as exposed once its segment has been announced.
   std::optional<Place> expose(ConstBytes memory) override;
   std::byte* resolve(Place place, std::size_t bytes) override;

@@ -122,12 +122,28 @@ TEST(Optimizers, PartsGiveTheBitsOfTheWhole) {
 TEST(Vectors, AgreeWithTheirTwins) {
   for (std::size_t count : kSizes) {
     std::vector<float> values = random_values(count, 3);
-    EXPECT_NEAR(sum_of_squares(values), sum_of_squares_reference(values), 1e-9 * static_cast<double>(count));
+    std::vector<double> squares((count + kSquaresBlock - 1) / kSquaresBlock);
+    std::vector<double> squares_twin(squares.size());
+    sums_of_squares(values, squares);
+    sums_of_squares_reference(values, squares_twin);
+    for (std::size_t i = 0; i < squares.size(); ++i) EXPECT_NEAR(squares[i], squares_twin[i], 1e-9);
     EXPECT_NEAR(sum_of(values), sum_of_reference(values), 1e-9 * static_cast<double>(count));
     std::vector<float> twin = values;
     scale(values, 0.3F);
     scale_reference(twin, 0.3F);
     EXPECT_EQ(values, twin);
+  }
+}
+
+TEST(Vectors, TheSquaresOfABlockDoNotDependOnItsNeighbours) {
+  const std::vector<float> values = random_values(3 * kSquaresBlock + 5, 3);
+  std::vector<double> whole(4);
+  sums_of_squares(values, whole);
+  double part = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const auto rest = std::span(values).subspan(i * kSquaresBlock);
+    sums_of_squares(rest.first(std::min(kSquaresBlock, rest.size())), {&part, 1});
+    EXPECT_EQ(part, whole[i]);
   }
 }
 
@@ -150,7 +166,9 @@ TEST(Vectors, TheFirstValueThatIsNotFiniteIsFound) {
 TEST(Vectors, BitsDoNotDependOnTheNumberOfThreads) {
   const std::vector<float> values = random_values(300'000, 3);
   expect_same_for_any_threads([&] {
-    const double sums[] = {sum_of(values), sum_of_squares(values)};
+    std::vector<double> sums((values.size() + kSquaresBlock - 1) / kSquaresBlock);
+    sums_of_squares(values, sums);
+    sums.push_back(sum_of(values));
     const auto bytes = std::as_bytes(std::span(sums));
     return std::vector<std::byte>(bytes.begin(), bytes.end());
   });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/update/blocks.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -92,8 +93,13 @@ double sum_over_blocks(std::span<const float> values, SumOfBlock sum_of_block) {
 
 }  // namespace
 
-double sum_of_squares(std::span<const float> values) {
-  return sum_over_blocks(values, HWY_DYNAMIC_DISPATCH(squares_of_block));
+void sums_of_squares(std::span<const float> values, std::span<double> sums) {
+  LOCKSTEP_CHECK(sums.size() == (values.size() + kSquaresBlock - 1) / kSquaresBlock);
+  parallel_for(sums.size(), [&](std::size_t index) {
+    const std::size_t first = index * kSquaresBlock;
+    sums[index] = HWY_DYNAMIC_DISPATCH(squares_of_block)(values.data() + first,
+                                                         std::min(kSquaresBlock, values.size() - first));
+  });
 }
 
 double sum_of(std::span<const float> values) {

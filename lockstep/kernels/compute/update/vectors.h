@@ -10,8 +10,12 @@
 
 namespace lockstep::kernels {
 
-// The sum of the squares of all values: the square of their norm.
-double sum_of_squares(std::span<const float> values);
+// Squares are summed by blocks of this many values, so that the norm of a vector has the same bits whoever
+// holds which blocks of it.
+inline constexpr std::size_t kSquaresBlock = 4096;
+
+// sums[i]: the sum of the squares of block i; as many as blocks begin in the values.
+void sums_of_squares(std::span<const float> values, std::span<double> sums);
 
 double sum_of(std::span<const float> values);
 
@@ -22,7 +26,7 @@ void scale(std::span<float> values, float factor);
 std::optional<std::size_t> first_not_finite(std::span<const float> values);
 
 // The same in plain C++: the twins that tests compare with.
-double sum_of_squares_reference(std::span<const float> values);
+void sums_of_squares_reference(std::span<const float> values, std::span<double> sums);
 double sum_of_reference(std::span<const float> values);
 void scale_reference(std::span<float> values, float factor);
 std::optional<std::size_t> first_not_finite_reference(std::span<const float> values);

@@ -6,10 +6,11 @@
 
 namespace lockstep::kernels {
 
-double sum_of_squares_reference(std::span<const float> values) {
-  double sum = 0;
-  for (float value : values) sum += double{value} * value;
-  return sum;
+void sums_of_squares_reference(std::span<const float> values, std::span<double> sums) {
+  std::fill(sums.begin(), sums.end(), 0.0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sums[i / kSquaresBlock] += double{values[i]} * double{values[i]};
+  }
 }
 
 double sum_of_reference(std::span<const float> values) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/partition.h"
+
+#include <algorithm>
+
+#include "lockstep/kernels/compute/update/vectors.h"
+
+namespace lockstep::train {
+namespace {
+
+// By parameter: the lowest block that uses it, whose backward pass comes last. The head alone is like the
+// last block: its gradients are there before any block's.
+std::vector<int> last_to_add(const model::FlatLayout& layout) {
+  const int none = static_cast<int>(layout.blocks()) - 1;
+  std::vector<int> blocks(layout.specs().size(), none);
+  for (std::size_t block = layout.blocks(); block-- > 0;) {
+    for (std::size_t parameter : layout.of_block(block)) blocks[parameter] = static_cast<int>(block);
+  }
+  return blocks;
+}
+
+std::size_t rounded_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+Range elements_of(const model::Place& place) {
+  return {static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.first + place.count)};
+}
+
+// Where buckets end: behind the first parameter that fills them, rounded up.
+std::vector<Range> cut(const model::FlatLayout& layout, std::size_t elements, std::size_t unit) {
+  std::vector<Range> buckets;
+  std::size_t begin = 0;
+  for (const model::Place& place : layout.places()) {
+    const std::size_t end = elements_of(place).end;
+    const bool is_last = end == static_cast<std::size_t>(layout.elements());
+    if (end <= begin || (end - begin < elements && !is_last)) continue;
+    buckets.push_back({begin, begin + rounded_up(end - begin, unit)});
+    begin = buckets.back().end;
+  }
+  return buckets;
+}
+
+}  // namespace
+
+Partition partition_of(const model::FlatLayout& layout, const PartitionOptions& options) {
+  const auto world = static_cast<std::size_t>(options.world);
+  const std::vector<int> blocks = last_to_add(layout);
+  Partition partition;
+  partition.shards_update = options.shards_update;
+  for (const Range& elements :
+       cut(layout, static_cast<std::size_t>(options.bucket_elements), world * kernels::kSquaresBlock)) {
+    int block = static_cast<int>(layout.blocks()) - 1;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (overlap(elements, elements_of(layout.places()[i]))) block = std::min(block, blocks[i]);
+    }
+    const Range share = chunk_range(elements.size(), world, static_cast<std::size_t>(options.rank));
+    partition.buckets.push_back({elements, block});
+    partition.own.push_back(
+        options.shards_update ? Range{elements.begin + share.begin, elements.begin + share.end} : elements);
+    partition.elements = elements.end;
+  }
+  return partition;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/base/rank.h"
+#include "lockstep/mesh/range.h"
+#include "lockstep/model/parameters.h"
+
+namespace lockstep::train {
+
+// A run of the flat parameters whose gradients are reduced together, and the block whose backward pass is the
+// last to add to them.
+struct Bucket {
+  Range elements;
+  int block = 0;
+};
+
+struct PartitionOptions {
+  std::int64_t bucket_elements = std::int64_t{4} << 20;  // about
+  int world = 1;
+  Rank rank = 0;
+  bool shards_update = false;  // each rank updates its share of every bucket, instead of all of it
+};
+
+// How the flat parameters are cut for a step.
+struct Partition {
+  std::vector<Bucket> buckets;  // in order; every element is in one
+  std::vector<Range> own;       // by bucket: the flat elements that this rank updates
+  std::size_t elements = 0;     // of flat buffers: those of the layout, and what fills up the last bucket
+  bool shards_update = false;
+};
+
+// Every bucket is a multiple of world * kernels::kSquaresBlock elements: shares of buckets begin and end
+// where blocks of squares do, so that the norm of all gradients does not depend on who holds which share. A
+// pure function: all ranks cut alike.
+Partition partition_of(const model::FlatLayout& layout, const PartitionOptions& options);
+
+}  // namespace lockstep::train
