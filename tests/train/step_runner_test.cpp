@@ -43,9 +43,9 @@ model::Batch batch_at(int step, int lane, int micro_batch) {
   for (int i = 0; i < kRows * (kLength + 1); ++i) {
     token[i] = (step * 7919 + lane * 104729 + micro_batch * 1299709 + i * i * 31) % 61;
   }
-  return {tokens.narrow(1, 0, kLength).contiguous(),
-          tokens.narrow(1, 1, kLength).contiguous(),
-          {.seed = 5, .numbers = {first, first + 1}}};
+  model::Batch batch = {tokens.narrow(1, 0, kLength).contiguous(), tokens.narrow(1, 1, kLength).contiguous()};
+  batch.samples = {.seed = 5, .numbers = {first, first + 1}};
+  return batch;
 }
 
 struct Setting {
