@@ -23,6 +23,7 @@ namespace lockstep::model {
 struct Batch {
   at::Tensor tokens;         // int32, [sequences, length]
   at::Tensor targets;        // int32, the same shape; a negative one does not count
+  at::Tensor features = {};  // of dense data instead of tokens: fp32, [samples, columns]; targets: [samples]
   nn::Samples samples = {};  // that the rows are, for dropout
   // For reading a sequence piece by piece: the place of the first token, and what the block that is being
   // computed remembers of the places before. Null: everything is in `tokens`.
@@ -39,20 +40,20 @@ class Block {
 
   virtual std::vector<ParameterSpec> parameters() const = 0;
 
-  // `hidden` ([sequences, length, width]) comes from the block before; the first block gets none. Autograd
-  // records.
+  // `hidden` ([sequences, length, width], or [samples, width] of dense data) comes from the block before; the
+  // first block gets none. Autograd records.
   virtual at::Tensor forward(const at::Tensor& hidden, const Batch& batch,
                              BlockParameters parameters) const = 0;
 };
 
-// What stands at the end of a language model: the weight that turns hidden states into logits. It has no
+// What stands at the end of a model: the weight that turns hidden states into logits. It has no
 // bias.
 struct Head {
   ParameterSpec weight;  // [vocabulary, width]
 };
 
 struct Model {
-  std::vector<std::unique_ptr<const Block>> blocks;  // the last one ends with the final norm
+  std::vector<std::unique_ptr<const Block>> blocks;  // what the last one gives goes to the head
   Head head;
 };
 

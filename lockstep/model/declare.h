@@ -11,14 +11,13 @@
 
 namespace lockstep::model {
 
-inline ParameterSpec weight_matrix(std::string name, std::int64_t out, std::int64_t in, Shard shard,
+inline ParameterSpec weight_matrix(std::string name, std::int64_t out, std::int64_t in,
                                    float deviation = 0.02F) {
-  return {.name = std::move(name), .shape = {out, in}, .deviation = deviation, .shard = shard};
+  return {.name = std::move(name), .shape = {out, in}, .deviation = deviation};
 }
 
-inline ParameterSpec bias(std::string name, std::int64_t size, Shard shard = Shard::replicated) {
-  return {
-      .name = std::move(name), .shape = {size}, .initial = Initial::zeros, .decays = false, .shard = shard};
+inline ParameterSpec bias(std::string name, std::int64_t size) {
+  return {.name = std::move(name), .shape = {size}, .initial = Initial::zeros, .decays = false};
 }
 
 inline ParameterSpec norm_weight(std::string name, std::int64_t size) {

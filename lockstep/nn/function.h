@@ -16,13 +16,14 @@ namespace lockstep::nn {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// How an autograd function takes what may be missing.
-using OptionalTensor = c10::optional<at::Tensor>;
+// How an autograd function takes what may be missing: an optional of libtorch 1.x, or the standard one
+// of 2.x.
+using OptionalTensor = torch::autograd::optional_variable_list::value_type;
 inline OptionalTensor value_of(const Parameter* parameter) {
-  return parameter != nullptr ? OptionalTensor(parameter->value) : c10::nullopt;
+  return parameter != nullptr ? OptionalTensor(parameter->value) : OptionalTensor();
 }
 inline OptionalTensor gradient_of(const Parameter* parameter) {
-  return parameter != nullptr ? OptionalTensor(parameter->gradient) : c10::nullopt;
+  return parameter != nullptr ? OptionalTensor(parameter->gradient) : OptionalTensor();
 }
 
 // The sizes of `tensor` with another last one.

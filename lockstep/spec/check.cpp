@@ -96,6 +96,16 @@ void check_model(const RunSpec& run, const Checker& checker) {
                   "training.seq_len and model.max_seq_len, the inputs of an mlp, must be equal");
 }
 
+void check_data(const RunSpec& run, const Checker& checker) {
+  const bool dense = run.model.name == ModelFamily::mlp;
+  checker.require(dense || run.data.sharding != Sharding::feature, {"data.sharding", "model.name"},
+                  "data.sharding = \"feature\" divides the columns of dense samples, which only "
+                  "model.name = \"mlp\" reads; use sample or batch");
+  checker.require(
+      !dense || run.data.tokenizer.empty(), {"data.tokenizer", "model.name"},
+      "data.tokenizer has no effect with model.name = \"mlp\", which reads numbers; leave it out");
+}
+
 void check_training(const RunSpec& run, const Checker& checker) {
   const Training& training = run.training;
   const LrScheduler& scheduler = run.lr_scheduler;
@@ -153,6 +163,7 @@ void check_run(const RunSpec& run, const Places& places) {
   const Checker checker(places);
   check_conditions(run, checker);
   check_model(run, checker);
+  check_data(run, checker);
   check_parallelism(run, checker);
   check_training(run, checker);
 }

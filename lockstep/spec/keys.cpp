@@ -95,7 +95,7 @@ std::vector<Key> training() {
   constexpr auto in = &RunSpec::training;
   return {
       row<in, &Training::steps>("steps", "updates of the weights", {kPositive}),
-      row<in, &Training::seq_len>("seq_len", "tokens of a sequence", {{1, 1 << 24}}),
+      row<in, &Training::seq_len>("seq_len", "tokens of a sequence, or inputs of an mlp", {{1, 1 << 24}}),
       row<in, &Training::micro_batch_size>("micro_batch_size", "sequences that go through the model together",
                                            {{1, 1 << 20}}),
       row<in, &Training::global_batch_size>(

@@ -41,7 +41,7 @@ Parts parts_of_llama(const Model& model) {
 Parts parts_of_mlp(const Model& model) {
   return {
       .layers = (model.max_seq_len + 1) * model.width + (model.layers - 1) * (model.width + 1) * model.width,
-      .head = (model.width + 1) * model.vocab_size};
+      .head = model.width * model.vocab_size};
 }
 
 Parts parts_of(const Model& model) {

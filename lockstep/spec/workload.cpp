@@ -79,6 +79,10 @@ std::optional<std::int64_t> recompute_stride(const Parallelism& parallelism) {
   return whole && stride >= 1 && stride <= 10000 ? std::optional(stride) : std::nullopt;
 }
 
+std::int64_t targets_per_sample(const RunSpec& run) {
+  return run.model.name == ModelFamily::mlp ? 1 : run.training.seq_len;
+}
+
 Workload workload_of(const RunSpec& run, std::int64_t world) {
   Workload workload;
   workload.data_parallel = data_parallel_degree(run.parallelism, world);
@@ -86,7 +90,7 @@ Workload workload_of(const RunSpec& run, std::int64_t world) {
   workload.micro_batches_per_lane = micro_batches_per_lane(run.training, workload.lanes);
   workload.global_batch_size =
       workload.lanes * workload.micro_batches_per_lane * run.training.micro_batch_size;
-  workload.tokens_per_step = workload.global_batch_size * run.training.seq_len;
+  workload.tokens_per_step = workload.global_batch_size * targets_per_sample(run);
   const auto weights = static_cast<std::int64_t>(run.parallelism.lane_weights.size());
   if (weights != 0 && weights != workload.data_parallel) {
     throw UsageError(fmt::format("parallelism.lane_weights has {} numbers for {} data-parallel workers",

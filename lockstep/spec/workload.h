@@ -24,12 +24,15 @@ std::int64_t micro_batches_per_lane(const Training& training, std::int64_t lanes
 // setting; check_run() has refused it.
 std::optional<std::int64_t> recompute_stride(const Parallelism& parallelism);
 
+// What one sample adds to the loss: the tokens of a sequence, or the one class of a dense sample.
+std::int64_t targets_per_sample(const RunSpec& run);
+
 struct Workload {
   std::int64_t data_parallel = 1;           // workers
   std::int64_t lanes = 1;                   // of all workers
   std::int64_t micro_batches_per_lane = 1;  // in each step
   std::int64_t global_batch_size = 1;       // sequences of a step
-  std::int64_t tokens_per_step = 1;
+  std::int64_t tokens_per_step = 1;         // of an mlp: samples
   bool operator==(const Workload&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "lockstep/data/dense/dense_samples.h"
 #include "lockstep/data/sampling/sampler.h"
 #include "lockstep/data/sampling/windows.h"
 #include "lockstep/model/block.h"
@@ -12,19 +13,21 @@
 
 namespace lockstep::train {
 
-// The micro-batches of a run. Which tokens stand where depends on the seed and the position only, never on
+// The micro-batches of a run. Which samples stand where depends on the seed and the position only, never on
 // who asks.
 class Feed {
  public:
   struct Options {
     std::vector<spec::Corpus> corpora;
     spec::Sharding sharding = spec::Sharding::sample;
-    std::int64_t vocabulary = 0;
-    std::int64_t length = 0;  // of a sequence
+    bool dense = false;           // NumPy files of samples, not corpora of tokens
+    std::int64_t vocabulary = 0;  // or classes
+    std::int64_t length = 0;      // of a sequence, or inputs of a sample
     std::uint64_t seed = 0;
     data::StepShape shape;
   };
-  // UsageError when there is no corpus or one is too short; DataError when one is corrupt.
+  // UsageError when there is no corpus, or one is too short or has other columns; DataError when one is
+  // corrupt.
   explicit Feed(const Options& options);
 
   // How far a step moves the position.
@@ -33,7 +36,10 @@ class Feed {
   model::Batch batch(std::uint64_t position, int lane, int micro_batch) const;
 
  private:
-  std::vector<data::Windows> windows_;  // by corpus
+  data::MixturePart open(const spec::Corpus& corpus, const Options& options);
+
+  std::vector<data::Windows> windows_;     // by corpus, of tokens
+  std::vector<data::DenseSamples> dense_;  // by corpus, of numbers
   std::unique_ptr<data::Sampler> sampler_;
   std::uint64_t seed_;
   std::uint64_t rows_;

@@ -13,6 +13,7 @@
 #include "lockstep/checkpoint/hugging_face/state.h"
 #include "lockstep/model/gpt/state_names.h"
 #include "lockstep/model/llama/state_names.h"
+#include "lockstep/model/mlp/state_names.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/spec/write.h"
 #include "lockstep/train/model_of.h"
@@ -27,7 +28,7 @@ struct Family {
 
 Family family_of(const spec::Model& spec) {
   if (spec.name == spec::ModelFamily::gpt) return {model::gpt::state_name, model::gpt::is_not_trained};
-  LOCKSTEP_CHECK(spec.name == spec::ModelFamily::llama);
+  if (spec.name == spec::ModelFamily::mlp) return {model::mlp::state_name, model::mlp::is_not_trained};
   return {model::llama::state_name, model::llama::is_not_trained};
 }
 
@@ -43,6 +44,13 @@ std::vector<checkpoint::StateTensor> state_of(const Family& family, const model:
                        .values = {}});
   }
   return tensors;
+}
+
+const checkpoint::FolderConfig& of_text(const checkpoint::ModelFolder& folder) {
+  if (folder.config().model.name == spec::ModelFamily::mlp) {
+    throw UsageError(folder.path() + " holds an mlp, which neither reads nor writes text");
+  }
+  return folder.config();
 }
 
 }  // namespace
@@ -104,7 +112,7 @@ LoadedModel::LoadedModel(const std::string& path, std::optional<DType> dtype)
     : LoadedModel(checkpoint::ModelFolder(path), dtype) {}
 
 LoadedModel::LoadedModel(const checkpoint::ModelFolder& folder, std::optional<DType> dtype)
-    : config_(folder.config()),
+    : config_(of_text(folder)),
       model_(model_of(config_.model)),
       layout_(model_),
       values_(at::empty({layout_.elements()}, at::kFloat)) {

@@ -30,7 +30,7 @@ void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
                  const model::FlatLayout& layout, std::span<float> values);
 
-// A model from a folder, to compute with but not to train.
+// A language model from a folder, to compute with but not to train.
 class LoadedModel {
  public:
   // In the dtype that the folder's configuration names, or `dtype`. Errors are those of ModelFolder and

@@ -4,6 +4,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/model/gpt/model.h"
 #include "lockstep/model/llama/model.h"
+#include "lockstep/model/mlp/model.h"
 
 namespace lockstep::train {
 namespace {
@@ -34,6 +35,14 @@ model::Model llama_of(const spec::Model& spec) {
                              .tied = spec.tied_embeddings});
 }
 
+model::Model mlp_of(const spec::Model& spec) {
+  return model::mlp::make({.inputs = spec.max_seq_len,
+                           .layers = spec.layers,
+                           .width = spec.width,
+                           .classes = spec.vocab_size,
+                           .dropout = static_cast<float>(spec.dropout)});
+}
+
 }  // namespace
 
 model::Model model_of(const spec::Model& spec) {
@@ -43,9 +52,10 @@ model::Model model_of(const spec::Model& spec) {
     case spec::ModelFamily::llama:
       return llama_of(spec);
     case spec::ModelFamily::mlp:
-      break;
+      return mlp_of(spec);
   }
-  throw UsageError("model.name = \"mlp\" cannot be trained yet: use gpt or llama");
+  LOCKSTEP_CHECK(false);
+  return {};
 }
 
 }  // namespace lockstep::train

@@ -6,7 +6,7 @@
 
 namespace lockstep::train {
 
-// The model that a loaded run describes. UsageError for a family that has no block list.
+// The model that a loaded run describes.
 model::Model model_of(const spec::Model& spec);
 
 }  // namespace lockstep::train

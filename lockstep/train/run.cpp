@@ -42,6 +42,7 @@ LaneOwnership ownership_of(const spec::Parallelism& parallelism, const spec::Wor
 Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workload) {
   return {.corpora = run.data.train,
           .sharding = run.data.sharding,
+          .dense = run.model.name == spec::ModelFamily::mlp,
           .vocabulary = run.model.vocab_size,
           .length = run.training.seq_len,
           .seed = static_cast<std::uint64_t>(run.training.seed),

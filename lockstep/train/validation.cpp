@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "lockstep/spec/workload.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/model_folder.h"
 
@@ -13,6 +14,7 @@ namespace {
 Feed::Options feed_options(const spec::RunSpec& run) {
   return {.corpora = run.data.validation,
           .sharding = spec::Sharding::sample,
+          .dense = run.model.name == spec::ModelFamily::mlp,
           .vocabulary = run.model.vocab_size,
           .length = run.training.seq_len,
           .seed = static_cast<std::uint64_t>(run.training.seed),
@@ -30,8 +32,8 @@ Validation::Validation(const spec::RunSpec& run, const model::Model& model, cons
       feed_(feed_options(run)),
       parameters_(layout, values, no_gradients(layout.elements())),
       micro_batches_(static_cast<int>(run.validation.steps)),
-      tokens_(
-          static_cast<double>(run.validation.steps * run.training.micro_batch_size * run.training.seq_len)) {}
+      tokens_(static_cast<double>(run.validation.steps * run.training.micro_batch_size *
+                                  spec::targets_per_sample(run))) {}
 
 double Validation::loss_sum_of(int micro_batch) const {
   return loss_sum(model_, parameters_, feed_.batch(0, 0, micro_batch));

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -68,9 +69,8 @@ Outcome plain(const Model& model, const at::Tensor& values, const Batch& batch, 
   return outcome;
 }
 
-void expect_agreement(const Model& model, std::int64_t vocabulary, const PlainLoss& loss_of) {
+void expect_agreement(const Model& model, const Batch& batch, const PlainLoss& loss_of) {
   const at::Tensor values = some_values(FlatLayout(model));
-  const Batch batch = some_batch(vocabulary);
   const Outcome expected = plain(model, values, batch, loss_of);
   for (const auto& [type, limit] : {std::pair{at::kFloat, 1e-4}, {at::kBFloat16, 6e-2}}) {
     SCOPED_TRACE(c10::toString(type));
@@ -87,9 +87,9 @@ void expect_agreement(const Model& model, std::int64_t vocabulary, const PlainLo
 TEST(Agreement, Gpt) {
   const gpt::Config config = {
       .layers = 2, .width = 48, .heads = 3, .ffn_width = 96, .vocabulary = 101, .positions = 40};
-  expect_agreement(gpt::make(config), config.vocabulary, [&](const Weights& weights, const Batch& batch) {
-    return plain_gpt_loss(config, weights, batch);
-  });
+  expect_agreement(
+      gpt::make(config), some_batch(config.vocabulary),
+      [&](const Weights& weights, const Batch& batch) { return plain_gpt_loss(config, weights, batch); });
 }
 
 TEST(Agreement, Llama) {
@@ -103,10 +103,21 @@ TEST(Agreement, Llama) {
                                   .vocabulary = 101,
                                   .positions = 40,
                                   .tied = tied};
-    expect_agreement(llama::make(config), config.vocabulary, [&](const Weights& weights, const Batch& batch) {
-      return plain_llama_loss(config, weights, batch);
-    });
+    expect_agreement(
+        llama::make(config), some_batch(config.vocabulary),
+        [&](const Weights& weights, const Batch& batch) { return plain_llama_loss(config, weights, batch); });
   }
+}
+
+TEST(Agreement, Mlp) {
+  const mlp::Config config = {.inputs = 13, .layers = 3, .width = 48, .classes = 7};
+  Batch batch;
+  at::manual_seed(5);
+  batch.features = at::randn({33, config.inputs});
+  batch.targets = at::randint(0, config.classes, {33}, at::kInt);
+  expect_agreement(mlp::make(config), batch, [&](const Weights& weights, const Batch& same) {
+    return plain_mlp_loss(config, weights, same);
+  });
 }
 
 }  // namespace

@@ -66,6 +66,15 @@ at::Tensor plain_gpt_loss(const gpt::Config& config, const Weights& w, const Bat
   return mean_loss(norm(x, "ln_f").matmul(w.at("wte.weight").t()), batch.targets);
 }
 
+at::Tensor plain_mlp_loss(const mlp::Config& config, const Weights& w, const Batch& batch) {
+  at::Tensor x = batch.features.to(w.at("head.weight").scalar_type());
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    const std::string layer = fmt::format("layers.{}.", i);
+    x = at::gelu(at::linear(x, w.at(layer + "weight"), w.at(layer + "bias")), "tanh");
+  }
+  return mean_loss(x.matmul(w.at("head.weight").t()), batch.targets);
+}
+
 at::Tensor plain_llama_loss(const llama::Config& config, const Weights& w, const Batch& batch) {
   at::Tensor x = at::embedding(w.at("model.embed_tokens.weight"), batch.tokens.to(at::kLong));
   const std::int64_t group = config.heads / config.kv_heads;

@@ -11,6 +11,7 @@
 
 #include "lockstep/model/gpt/model.h"
 #include "lockstep/model/llama/model.h"
+#include "lockstep/model/mlp/model.h"
 
 namespace lockstep::model {
 
@@ -18,6 +19,7 @@ using Weights = std::map<std::string, at::Tensor>;
 
 // The mean loss over the targets that count.
 at::Tensor plain_gpt_loss(const gpt::Config& config, const Weights& weights, const Batch& batch);
+at::Tensor plain_mlp_loss(const mlp::Config& config, const Weights& weights, const Batch& batch);
 at::Tensor plain_llama_loss(const llama::Config& config, const Weights& weights, const Batch& batch);
 
 }  // namespace lockstep::model

@@ -43,9 +43,9 @@ model::Batch batch_at(int step, int lane, int micro_batch) {
   for (int i = 0; i < kRows * (kLength + 1); ++i) {
     token[i] = (step * 7919 + lane * 104729 + micro_batch * 1299709 + i * i * 31) % 61;
   }
-  return {tokens.narrow(1, 0, kLength).contiguous(),
-          tokens.narrow(1, 1, kLength).contiguous(),
-          {.seed = 5, .numbers = {first, first + 1}}};
+  model::Batch batch = {tokens.narrow(1, 0, kLength).contiguous(), tokens.narrow(1, 1, kLength).contiguous()};
+  batch.samples = {.seed = 5, .numbers = {first, first + 1}};
+  return batch;
 }
 
 struct Setting {
@@ -258,9 +258,9 @@ TEST(StepRunner, AGradientThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {
 }
 
 TEST(StepRunner, LanesMoveBetweenStepsAndTheBitsStay) {
-  const Outcome alone = train(even_ownership(8, 1), {}).front();
+  const Outcome alone = train(even_ownership(8, 1), {.dropout = 0.2F}).front();
   const std::vector<LaneOwnership> moves = {{{0, 1, 8}}, {{0, 8, 8}}, {{0, 5, 8}}};
-  for (const Outcome& outcome : train(even_ownership(8, 2), {.moves = moves})) {
+  for (const Outcome& outcome : train(even_ownership(8, 2), {.moves = moves, .dropout = 0.2F})) {
     expect_same(outcome, alone, "moved lanes");
   }
 }

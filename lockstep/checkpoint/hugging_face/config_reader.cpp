@@ -26,8 +26,11 @@ class ConfigReader {
       read_gpt();
     } else if (type == "llama") {
       read_llama();
+    } else if (type == "lockstep_mlp") {
+      read_mlp();
     } else {
-      throw UsageError(fmt::format("{}: model_type is '{}': lockstep reads gpt2 and llama", name_, type));
+      throw UsageError(
+          fmt::format("{}: model_type is '{}': lockstep reads gpt2, llama and lockstep_mlp", name_, type));
     }
     FolderConfig config = {.model = checked_model(), .dtype = dtype()};
     if (const json& token = at("eos_token_id"); token.is_number_unsigned() && token <= UINT32_MAX) {
@@ -74,6 +77,14 @@ class ConfigReader {
     }
     if (const std::string act = text_at("hidden_act", "silu"); act != "silu")
       not_supported("hidden_act", act);
+  }
+
+  void read_mlp() {
+    run_.model.name = spec::ModelFamily::mlp;
+    set("layers", "num_hidden_layers");
+    set("width", "hidden_size");
+    set("max_seq_len", "num_inputs");
+    set("vocab_size", "num_labels");
   }
 
   // Null when there is none.

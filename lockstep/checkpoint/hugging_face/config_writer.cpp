@@ -47,6 +47,28 @@ ordered_json llama(const spec::Model& model) {
           {"tie_word_embeddings", model.tied_embeddings}};
 }
 
+// Transformers has no such model; these folders are read by lockstep alone.
+ordered_json mlp(const spec::Model& model) {
+  return {{"model_type", "lockstep_mlp"},
+          {"num_hidden_layers", model.layers},
+          {"hidden_size", model.width},
+          {"num_inputs", model.max_seq_len},
+          {"num_labels", model.vocab_size}};
+}
+
+ordered_json model_fields(const spec::Model& model) {
+  switch (model.name) {
+    case spec::ModelFamily::gpt:
+      return gpt(model);
+    case spec::ModelFamily::llama:
+      return llama(model);
+    case spec::ModelFamily::mlp:
+      return mlp(model);
+  }
+  LOCKSTEP_CHECK(false);
+  return {};
+}
+
 const char* torch_name_of(DType dtype) {
   switch (dtype) {
     case DType::bf16:
@@ -68,8 +90,7 @@ void add_special_tokens(ordered_json& json, const FolderConfig& config) {
 }  // namespace
 
 std::string to_config_json(const FolderConfig& config) {
-  LOCKSTEP_CHECK(config.model.name != spec::ModelFamily::mlp, "an mlp has no equal in transformers");
-  ordered_json json = config.model.name == spec::ModelFamily::gpt ? gpt(config.model) : llama(config.model);
+  ordered_json json = model_fields(config.model);
   if (config.dtype) json["torch_dtype"] = torch_name_of(*config.dtype);
   add_special_tokens(json, config);
   return json.dump(2) + "\n";

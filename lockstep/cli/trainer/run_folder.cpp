@@ -167,7 +167,10 @@ void RunFolder::show(const train::StepReport& report) {
 void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) const {
   const std::string path = (folder_ / "model").string();
   train::save_model(path, run_.model, layout, weights.working(), tokenizer_.get());
-  print(std::cout, fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write\n", path, path));
+  print(std::cout,
+        run_.model.name == spec::ModelFamily::mlp
+            ? fmt::format("wrote {}: --checkpoint.initial_load_path {} begins with it\n", path, path)
+            : fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write\n", path, path));
 }
 
 void RunFolder::finish(const train::RunSummary& summary) const {

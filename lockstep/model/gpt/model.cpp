@@ -18,7 +18,7 @@ namespace lockstep::model::gpt {
 namespace {
 
 ParameterSpec token_table(const Config& config) {
-  return weight_matrix("wte.weight", config.vocabulary, config.width, Shard::rows);
+  return weight_matrix("wte.weight", config.vocabulary, config.width);
 }
 
 class Embedding final : public Block {
@@ -26,8 +26,7 @@ class Embedding final : public Block {
   explicit Embedding(const Config& config) : config_(config) {}
 
   std::vector<ParameterSpec> parameters() const override {
-    return {token_table(config_),
-            weight_matrix("wpe.weight", config_.positions, config_.width, Shard::replicated, 0.01F)};
+    return {token_table(config_), weight_matrix("wpe.weight", config_.positions, config_.width, 0.01F)};
   }
   at::Tensor forward(const at::Tensor&, const Batch& batch, BlockParameters p) const override {
     return nn::dropout(nn::embedding(batch.tokens, *p[0], p[1], batch.first_place), {config_.dropout},
@@ -51,15 +50,15 @@ class Layer final : public Block {
     const float branch = branch_deviation(config_.layers);
     return {norm_weight(prefix_ + "ln_1.weight", width),
             bias(prefix_ + "ln_1.bias", width),
-            weight_matrix(prefix_ + "attn.c_attn.weight", 3 * width, width, Shard::heads),
-            bias(prefix_ + "attn.c_attn.bias", 3 * width, Shard::heads),
-            weight_matrix(prefix_ + "attn.c_proj.weight", width, width, Shard::columns, branch),
+            weight_matrix(prefix_ + "attn.c_attn.weight", 3 * width, width),
+            bias(prefix_ + "attn.c_attn.bias", 3 * width),
+            weight_matrix(prefix_ + "attn.c_proj.weight", width, width, branch),
             bias(prefix_ + "attn.c_proj.bias", width),
             norm_weight(prefix_ + "ln_2.weight", width),
             bias(prefix_ + "ln_2.bias", width),
-            weight_matrix(prefix_ + "mlp.c_fc.weight", ffn, width, Shard::rows),
-            bias(prefix_ + "mlp.c_fc.bias", ffn, Shard::rows),
-            weight_matrix(prefix_ + "mlp.c_proj.weight", width, ffn, Shard::columns, branch),
+            weight_matrix(prefix_ + "mlp.c_fc.weight", ffn, width),
+            bias(prefix_ + "mlp.c_fc.bias", ffn),
+            weight_matrix(prefix_ + "mlp.c_proj.weight", width, ffn, branch),
             bias(prefix_ + "mlp.c_proj.bias", width)};
   }
 

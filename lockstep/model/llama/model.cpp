@@ -19,7 +19,7 @@ namespace lockstep::model::llama {
 namespace {
 
 ParameterSpec token_table(const Config& config) {
-  return weight_matrix("model.embed_tokens.weight", config.vocabulary, config.width, Shard::rows);
+  return weight_matrix("model.embed_tokens.weight", config.vocabulary, config.width);
 }
 
 class Embedding final : public Block {
@@ -50,14 +50,14 @@ class Layer final : public Block {
     const std::int64_t ffn = config_.ffn_width;
     const float branch = branch_deviation(config_.layers);
     return {norm_weight(prefix_ + "input_layernorm.weight", width),
-            weight_matrix(prefix_ + "self_attn.q_proj.weight", queries, width, Shard::heads),
-            weight_matrix(prefix_ + "self_attn.k_proj.weight", keys, width, Shard::kv_heads),
-            weight_matrix(prefix_ + "self_attn.v_proj.weight", keys, width, Shard::kv_heads),
-            weight_matrix(prefix_ + "self_attn.o_proj.weight", width, queries, Shard::columns, branch),
+            weight_matrix(prefix_ + "self_attn.q_proj.weight", queries, width),
+            weight_matrix(prefix_ + "self_attn.k_proj.weight", keys, width),
+            weight_matrix(prefix_ + "self_attn.v_proj.weight", keys, width),
+            weight_matrix(prefix_ + "self_attn.o_proj.weight", width, queries, branch),
             norm_weight(prefix_ + "post_attention_layernorm.weight", width),
-            weight_matrix(prefix_ + "mlp.gate_proj.weight", ffn, width, Shard::rows),
-            weight_matrix(prefix_ + "mlp.up_proj.weight", ffn, width, Shard::rows),
-            weight_matrix(prefix_ + "mlp.down_proj.weight", width, ffn, Shard::columns, branch)};
+            weight_matrix(prefix_ + "mlp.gate_proj.weight", ffn, width),
+            weight_matrix(prefix_ + "mlp.up_proj.weight", ffn, width),
+            weight_matrix(prefix_ + "mlp.down_proj.weight", width, ffn, branch)};
   }
 
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
@@ -107,7 +107,7 @@ Model make(const Config& config) {
     model.blocks.push_back(std::make_unique<Layer>(config, i, table));
   model.blocks.push_back(std::make_unique<FinalNorm>(config));
   model.head = {config.tied ? token_table(config)
-                            : weight_matrix("lm_head.weight", config.vocabulary, config.width, Shard::rows)};
+                            : weight_matrix("lm_head.weight", config.vocabulary, config.width)};
   return model;
 }
 
