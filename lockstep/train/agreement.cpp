@@ -38,8 +38,10 @@ std::int64_t digest_of(const Feed& feed, const data::StepShape& shape, std::int6
   for (const std::int64_t step : {std::int64_t{0}, steps - 1}) {
     const std::uint64_t position = static_cast<std::uint64_t>(step) * feed.samples_per_step();
     for (const std::uint64_t lane : {std::uint64_t{0}, shape.lanes - 1}) {
-      const at::Tensor tokens = feed.batch(position, static_cast<int>(lane), 0).tokens;
-      digest.add({static_cast<const char*>(tokens.data_ptr()), tokens.nbytes()});
+      const model::Batch batch = feed.batch(position, static_cast<int>(lane), 0);
+      for (const at::Tensor& part : {batch.tokens, batch.features, batch.targets}) {
+        if (part.defined()) digest.add({static_cast<const char*>(part.data_ptr()), part.nbytes()});
+      }
     }
   }
   return digest.value();

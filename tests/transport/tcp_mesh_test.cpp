@@ -29,7 +29,7 @@ using test::error_of;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::uint64_t kGeneration = 3;
+const std::uint64_t kGeneration = test::credentials(0).me.generation;
 constexpr Envelope kEnvelope{1, 1};
 
 Deadline soon() {
