@@ -143,7 +143,7 @@ std::exception_ptr disagreement(const Operation& operation, transport::Endpoint&
   if (std::exception_ptr error = failure_elsewhere(operation, endpoint)) return error;
   if (!operation.point_to_point) {
     if (std::exception_ptr error = contract_broken(operation, endpoint)) return error;
-    if (operation.deadline->waited() < kPatience) return nullptr;
+    if (operation.deadline->waited() < kPatience && !operation.deadline->passed()) return nullptr;
   }
   const transport::EnvelopeMismatch& mismatch = *operation.mismatch;
   if (operation.point_to_point) {

@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 // How often operations that do not move are looked at. Well below the 100 ms within which ranks that disagree
 // must know.
 constexpr auto kLookInterval = 10ms;
+// More than writing a long message into the memory of a peer takes.
+constexpr auto kWritingPatience = 200ms;
 // Where notices must be sent, not every beat is.
 constexpr std::uint32_t kBeatsPerPush = 4;
 // How many turns without a sleep may pass before the clock is read.
@@ -421,10 +423,16 @@ void Engine::break_group(const std::shared_ptr<Operation>& operation, const std:
     doomed.insert(doomed.end(), stream.queue.begin(), stream.queue.end());
     stream.queue.clear();
   }
+  std::erase_if(doomed, [](const auto& other) { return other->ended.load(); });
+  // All at first, for ranks that fail together wait for each other below; then with one patience for all.
+  for (const auto& other : doomed) {
+    if (other->execution) other->execution->abandon();
+  }
+  const Deadline patience = Deadline::after(kWritingPatience);
   for (const auto& other : doomed) {
     if (other->ended) continue;
     if (other->execution) {
-      other->execution->abandon();
+      other->execution->settle(patience);
       quarantine(*other);
     }
     end(*other, other == operation ? error : broken(why));

@@ -2,6 +2,7 @@
 #include "lockstep/comm/execution.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
@@ -253,6 +254,14 @@ void Execution::release() {
 void Execution::abandon() {
   if (done() || !started_) return;
   for (const Script::Peer& peer : round().peers) binding.ports[peer.rank].channel->abandon();
+}
+
+void Execution::settle(const Deadline& patience) const {
+  if (done() || !started_) return;
+  for (const Script::Peer& peer : round().peers) {
+    const transport::Channel& channel = *binding.ports[peer.rank].channel;
+    while (!channel.settled() && !patience.passed()) std::this_thread::yield();
+  }
 }
 
 }  // namespace lockstep::comm

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/base/bytes.h"
+#include "lockstep/base/deadline.h"
 #include "lockstep/base/rank.h"
 #include "lockstep/comm/script.h"
 #include "lockstep/kernels/reduce.h"
@@ -61,8 +62,10 @@ class Execution {
   // Lets go of what belongs to the run that has ended.
   void release();
 
-  // After a failure: posted memory is not touched any more once this returns.
+  // After a failure: this rank does not touch posted memory any more once this returns.
   void abandon();
+  // After abandon(): waits until no peer writes to posted memory any more, but not for a frozen one.
+  void settle(const Deadline& patience) const;
 
  private:
   enum class Stage : std::uint8_t { waiting, fired, offered };

@@ -82,6 +82,10 @@ class Channel {
   // returns (what a frame that is half written still needs is copied first). The channel stays useless; what
   // still arrives is dropped.
   virtual void abandon() = 0;
+
+  // Of an abandoned channel: false while the peer is still writing where it was allowed to before. It stops
+  // by itself, unless it is frozen.
+  virtual bool settled() const { return true; }
 };
 
 }  // namespace lockstep::transport

@@ -113,6 +113,30 @@ TEST_F(MemoryChannelTest, AGrantIsNewsForOneWhoAskedForIt) {
   EXPECT_EQ(left_.landing(kEnvelope, 100'000).data(), shared_.data());
 }
 
+TEST_F(MemoryChannelTest, AnAbandonedChannelIsSettledWhenThePeerStopsWriting) {
+  right_.receive(kEnvelope, Bytes(shared_).first(100'000));
+  EXPECT_FALSE(left_.landing(kEnvelope, 100'000).empty());
+  right_.abandon();
+  EXPECT_FALSE(right_.settled());
+  left_.put(kEnvelope);
+  EXPECT_TRUE(right_.settled());
+}
+
+TEST_F(MemoryChannelTest, ThePeerOfAnAbandonedChannelMayNotWriteAnyMore) {
+  right_.receive(kEnvelope, Bytes(shared_).first(100'000));
+  right_.abandon();
+  EXPECT_TRUE(left_.landing(kEnvelope, 100'000).empty());
+  EXPECT_TRUE(right_.settled());
+}
+
+TEST_F(MemoryChannelTest, ChannelsAbandonedOnBothSidesAreSettled) {
+  right_.receive(kEnvelope, Bytes(shared_).first(100'000));
+  EXPECT_FALSE(left_.landing(kEnvelope, 100'000).empty());
+  right_.abandon();
+  left_.abandon();
+  EXPECT_TRUE(right_.settled());
+}
+
 // Corrupts one word of a message that has just been sent, then expects DataError and no byte moved.
 void expect_refused(const std::function<void(Parcel&)>& corrupt, std::size_t bytes) {
   Mapping blocks[2] = {Mapping::anonymous(sizeof(ChannelBlock)), Mapping::anonymous(sizeof(ChannelBlock))};

@@ -2,13 +2,10 @@
 #include "lockstep/transport/memory/incoming.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include <fmt/format.h>
 
-#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/transport/memory/copy.h"
 #include "lockstep/transport/memory/fence.h"
@@ -18,9 +15,6 @@ namespace {
 
 // The most that one pump() copies, so that a long message does not starve other channels.
 constexpr std::size_t kPumpBytes = std::size_t{1024} * 1024;
-
-// More than writing a long message into a landing takes.
-constexpr std::chrono::milliseconds kWritingPatience{200};
 
 constexpr std::size_t kStreamedReceive = std::size_t{4} * 1024 * 1024;
 
@@ -221,13 +215,10 @@ bool Incoming::has_news() const {
 
 void Incoming::abandon() {
   abandoned_ = true;
-  // A peer that has not asked for a landing yet gets none any more. One that is writing may end its pass;
-  // only a frozen one is not waited for.
+  // A peer that has not asked for a landing yet gets none any more; whether one is writing shows in
+  // settled().
   for (Grant& grant : mine_.grants) grant.number.store(0, std::memory_order_relaxed);
   full_fence();
-  const Deadline patience = Deadline::after(kWritingPatience);
-  while (theirs_.writing.load(std::memory_order_acquire) != 0 && !patience.passed())
-    std::this_thread::yield();
   receives_.clear();
   piece_ = {};
   got_ = 0;

@@ -29,6 +29,7 @@ class Incoming {
   std::size_t received_bytes() const { return got_ + piece_.size(); }
   bool pump();
   void abandon();
+  bool settled() const { return theirs_.writing.load(std::memory_order_acquire) == 0; }
 
   // Whether something has arrived since the last pump().
   bool has_news() const;
