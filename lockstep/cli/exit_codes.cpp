@@ -51,6 +51,10 @@ Verdict verdict_on(const std::exception_ptr& error) {
     if (is_short) return {kBadUsage, std::string(kNoMemory)};
     return {kInternal, "internal error: " + one_line(raised.what()) + "; please report this"};
   } catch (const std::exception& raised) {
+    // libtorch has no error of its own for this.
+    if (std::string_view(raised.what()).find("allocate memory") != std::string_view::npos) {
+      return {kBadUsage, std::string(kNoMemory)};
+    }
     return {kInternal, "internal error: " + one_line(raised.what()) + "; please report this"};
   } catch (...) {
     return {kInternal, "internal error of an unknown kind; please report this"};

@@ -20,6 +20,7 @@
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/output.h"
 #include "lockstep/data/sentencepiece/tokenizer.h"
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
 #include "lockstep/data/tokenizer/splitter.h"
@@ -175,7 +176,7 @@ int prepare(const PrepareFlags& flags) {
   const std::string file = flags.output + (is_sentencepiece(flags) ? ".tokenizer.model" : ".tokenizer.json");
   write_atomically(file, tokenizer->serialized());
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  std::cout << report(flags, *tokenizer, file, done, seconds) << std::flush;
+  print(std::cout, report(flags, *tokenizer, file, done, seconds));
   return kDone;
 }
 

@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kProgram = "lockstep";
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done, 2 bad usage or setup, 65 bad data, 70 a bug of ours, 73 another process\n"
+    "Exit codes: 0 done, 1 verify found a difference, 2 bad usage or setup, 65 bad data, 70 a bug of ours, "
+    "73 another process\n"
     "writes the same folder, 74 output could not be written, 75 communication failed (may be tried again), "
     "128 + n ended by signal n.\n"
     "`lockstep COMMAND --help` explains a command.";

@@ -15,9 +15,9 @@ constexpr std::string_view kIntroduction =
 
 A run file is TOML. Every key below is also a flag, `--section.key value` or `--section.key=value`: a text as it
 is, everything else as in TOML, and a list also as `a,b,c`. A flag comes before the file, the file before the
-preset of the model, the preset before the default. An unknown key, a wrong type, a value out of its range and
-keys that contradict each other end the program with exit code 2 and a sentence that names the place. *Reserved*
-keys are known, but this version accepts their default only.
+preset of the model, the preset before the default. Paths are relative to the current folder. An unknown key, a
+wrong type, a value out of its range and keys that contradict each other end the program with exit code 2 and a
+sentence that names the place. *Reserved* keys are known, but this version accepts their default only.
 
 ```toml
 [job]

@@ -240,6 +240,10 @@ class Run {
 
 void prepare_process(const spec::Training& training, int local_ranks) {
   const int share = std::max(1, usable_cores() / std::max(1, local_ranks));
+  if (training.threads > usable_cores()) {
+    throw UsageError(fmt::format("training.threads = {} is more than the {} cores that this process may use",
+                                 training.threads, usable_cores()));
+  }
   const int count = training.threads > 0 ? static_cast<int>(training.threads) : share;
   at::set_num_threads(count);
   kernels::set_threads(count);
@@ -248,6 +252,9 @@ void prepare_process(const spec::Training& training, int local_ranks) {
 
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks) {
   const Sources sources = open_sources(run, world);
+  together(world, [&] {
+    if (hooks.ready) hooks.ready();
+  });
   return Run(run, world, sources).train(hooks);
 }
 

@@ -31,6 +31,8 @@ struct StepReport {
 };
 
 struct RunHooks {
+  // When everything that the run reads has been opened and checked. What it raises ends the run on all ranks.
+  std::function<void()> ready = nullptr;
   std::function<void(const StepReport&)> after_step = nullptr;
   // After each after_step.
   std::function<void(const model::FlatLayout&, const Weights&)> see_weights = nullptr;
@@ -49,6 +51,7 @@ struct RunSummary {
 
 // Prepares this process for training: one pool of threads for our kernels, libtorch and oneDNN
 // (training.threads, or what this host's cores leave for each of its ranks), and memory that is kept.
+// UsageError when there are fewer cores than threads.
 void prepare_process(const spec::Training& training, int local_ranks);
 
 // Trains on this rank, together with all ranks of `world`. UsageError for what the run, its data or the

@@ -243,6 +243,16 @@ TEST_F(TrainProgram, OneRunAtATimeWritesAFolder) {
   EXPECT_EQ(lines_in(refused.error_output), 1U) << refused.error_output;
 }
 
+TEST_F(TrainProgram, AMistakeDoesNotTouchTheRunThatIsToBeOverwritten) {
+  const std::string where = folder_.file("kept");
+  ASSERT_EQ(train({"--job.dump_folder", where}).exit_code, 0);
+  const std::string before = read_file(where + "/metrics.jsonl");
+  EXPECT_EQ(train({"--job.dump_folder", where, "--job.overwrite", "true", "--data.train", "[\"nowhere\"]"})
+                .exit_code,
+            2);
+  EXPECT_EQ(read_file(where + "/metrics.jsonl"), before);
+}
+
 TEST_F(TrainProgram, MistakesGetOneSentence) {
   const auto sentence = [&](const std::vector<std::string>& flags, int code) {
     const Finished finished = train(flags);
@@ -259,6 +269,8 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--model.vocab_size", "40"}, 65), HasSubstr("corpus"));
   EXPECT_THAT(sentence({"--job.dump_folder", "/proc/nowhere"}, 2), HasSubstr("/proc/nowhere"));
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence({"--training.threads", "4096", "--workers", "2"}, 2),
+              HasSubstr("training.threads = 4096"));
   EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 65), HasSubstr("corpus"));
   EXPECT_THAT(sentence({"--comm.all_reduce", "halving_doubling", "--workers", "3"}, 2),
               HasSubstr("halving_doubling"));

@@ -46,6 +46,10 @@ int eval(const EvalFlags& flags) {
                                                           .vocabulary = loaded.spec().vocab_size,
                                                           .length = length,
                                                           .max_sequences = flags.sequences});
+  if (!std::isfinite(result.loss)) {
+    throw DataError(fmt::format(
+        "{}: the loss is not finite: the model has weights that are not, or too large", flags.folder));
+  }
   const double perplexity = std::exp(result.loss);
   if (flags.json) {
     const nlohmann::ordered_json report = {{"model", flags.folder},   {"data", flags.data},

@@ -35,17 +35,15 @@ const std::string& made(const std::string& folder) {
   return folder;
 }
 
-// Makes room for a new run. One that came to no step is nothing to keep; a model that was trained before
-// stays until the new one takes its place.
-void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
+// One that came to no step is nothing to keep.
+bool holds_a_run(const std::filesystem::path& folder) {
   std::error_code no_file;
   const std::uintmax_t bytes = std::filesystem::file_size(folder / kMetrics, no_file);
-  if (no_file || bytes == 0) return;
-  if (!run.job.overwrite) {
-    throw UsageError(fmt::format(
-        "{} holds a run already: choose another --job.dump_folder, or replace it with --job.overwrite true",
-        folder.string()));
-  }
+  return !no_file && bytes > 0;
+}
+
+// Makes room for a new run. A model that was trained before stays until the new one takes its place.
+void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
   std::filesystem::remove(folder / kMetrics);
   metrics::remove_tensorboard_files(folder / run.metrics.save_tb_folder);
 }
@@ -81,19 +79,24 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers)
       folder_(made(run.job.dump_folder)),
       lock_(folder_ / "lock"),
       tokenizer_(tokenizer_of(run.data)) {
-  clear(folder_, run);
-  spec::RunSpec resolved = spec::with_workload(run, spec::workload_of(run, workers));
-  resolved.job.overwrite = false;  // that was allowed once
-  write_atomically(folder_ / kResolved, spec::to_toml(resolved));
-  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_ / kMetrics));
-  if (run.metrics.enable_tensorboard) {
-    sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run.metrics.save_tb_folder));
+  if (holds_a_run(folder_) && !run.job.overwrite) {
+    throw UsageError(fmt::format(
+        "{} holds a run already: choose another --job.dump_folder, or replace it with --job.overwrite true",
+        folder_.string()));
   }
 }
 
 void RunFolder::begin(double gemm_peak_gflops) {
   gemm_peak_gflops_ = gemm_peak_gflops;
+  clear(folder_, run_);
   const spec::Workload workload = spec::workload_of(run_, workers_);
+  spec::RunSpec resolved = spec::with_workload(run_, workload);
+  resolved.job.overwrite = false;  // that was allowed once
+  write_atomically(folder_ / kResolved, spec::to_toml(resolved));
+  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_ / kMetrics));
+  if (run_.metrics.enable_tensorboard) {
+    sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run_.metrics.save_tb_folder));
+  }
   print(std::cout, fmt::format("{} parameters, {} workers, {} lanes, {} tokens per step; files in {}\n",
                                spec::parameter_count(run_.model), workers_, workload.lanes,
                                workload.tokens_per_step, folder_.string()));

@@ -23,7 +23,8 @@ class RunFolder {
   // or when the run's tokenizer cannot be read: better before the training than after it.
   RunFolder(const spec::RunSpec& run, int workers);
 
-  // `gemm_peak_gflops` of all workers together is what they are measured against.
+  // Makes room for the run, once nothing is in its way any more. `gemm_peak_gflops` of all workers together
+  // is what they are measured against.
   void begin(double gemm_peak_gflops);
   void after_step(const train::StepReport& report);
   // Writes the folder model/, in the dtype that was trained in.

@@ -118,11 +118,12 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   train::together(world, [&] {
     if (world.rank() == 0) folder.emplace(run, world.size());
   });
-  train::prepare_process(run.training, world.ranks_on_this_host());
+  const int local_ranks = world.ranks_on_this_host();
+  train::together(world, [&] { train::prepare_process(run.training, local_ranks); });
   const double gemm_peak = train::measured_gemm_peak(run.training.dtype, world);
-  if (folder) folder->begin(gemm_peak);
   train::RunHooks hooks = {.wants_to_stop = [] { return signal_seen != 0; }};
   if (folder) {
+    hooks.ready = [&] { folder->begin(gemm_peak); };
     hooks.after_step = [&](const train::StepReport& report) { folder->after_step(report); };
     hooks.trained = [&](const model::FlatLayout& layout, const train::Weights& weights) {
       folder->save(layout, weights);

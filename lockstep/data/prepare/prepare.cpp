@@ -81,6 +81,12 @@ class CorpusBuilder {
         },
         [&](const EncodedChunk& chunk) { add(chunk); });
     save();
+    if (progress().train.documents == 0) {
+      throw UsageError(
+          fmt::format("{}: there is no document to write: the inputs hold no text, or --validation "
+                      "takes all of it",
+                      options_.output));
+    }
     train_->finish();
     if (validation_) validation_->finish();
     std::filesystem::remove(progress_path_);
