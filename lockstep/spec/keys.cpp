@@ -209,8 +209,8 @@ std::vector<Key> comm() {
 std::vector<Key> checkpoint() {
   constexpr auto in = &RunSpec::checkpoint;
   return {
-      row<in, &Checkpoint::interval>("interval", "steps between saves; 0: only at the end",
-                                     {.bounds = kCount, .reserved = true}),
+      row<in, &Checkpoint::interval>("interval", "steps between saves of the weights; 0: only at the end",
+                                     {kCount}),
       row<in, &Checkpoint::initial_load_path>("initial_load_path",
                                               "Hugging Face folder whose weights the run begins with"),
   };

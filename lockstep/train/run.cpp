@@ -138,7 +138,10 @@ class Run {
       if (hooks.after_step) hooks.after_step(report);
       if (hooks.see_weights) hooks.see_weights(layout_, weights_);
       if (bad_in_a_row_ >= run_.training.max_bad_steps) refuse_to_go_on(report);
-      summary_.stopped = step < run_.training.steps && somebody_wants_to_stop(hooks);
+      const bool is_last = step == run_.training.steps;
+      if (hooks.trained && !is_last && is_due(run_.checkpoint.interval, step))
+        hooks.trained(layout_, weights_);
+      summary_.stopped = !is_last && somebody_wants_to_stop(hooks);
     }
     if (trace_) trace_->write();
     if (hooks.trained) hooks.trained(layout_, weights_);

@@ -38,7 +38,8 @@ struct RunHooks {
   std::function<void(const model::FlatLayout&, const Weights&)> see_weights = nullptr;
   // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
   std::function<bool()> wants_to_stop = nullptr;
-  // Called on every rank at the end of the run, also of one that was stopped.
+  // Called on every rank every checkpoint.interval steps and at the end of the run, also of one that was
+  // stopped.
   std::function<void(const model::FlatLayout&, const Weights&)> trained = nullptr;
 };
 
