@@ -23,10 +23,6 @@ std::size_t rounded_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-Range elements_of(const model::Place& place) {
-  return {static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.first + place.count)};
-}
-
 // Where buckets end: behind the first parameter that fills them, rounded up.
 std::vector<Range> cut(const model::FlatLayout& layout, std::size_t elements, std::size_t unit) {
   std::vector<Range> buckets;
@@ -42,6 +38,10 @@ std::vector<Range> cut(const model::FlatLayout& layout, std::size_t elements, st
 }
 
 }  // namespace
+
+Range elements_of(const model::Place& place) {
+  return {static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.first + place.count)};
+}
 
 Partition partition_of(const model::FlatLayout& layout, const PartitionOptions& options) {
   const auto world = static_cast<std::size_t>(options.world);

@@ -10,6 +10,9 @@
 
 namespace lockstep::train {
 
+// A parameter's elements of the flat parameters.
+Range elements_of(const model::Place& place);
+
 // A run of the flat parameters whose gradients are reduced together, and the block whose backward pass is the
 // last to add to them.
 struct Bucket {

@@ -18,10 +18,6 @@ namespace {
 // First values are made piece by piece: a whole embedding in fp32 would be the largest thing in memory.
 constexpr std::size_t kPiece = std::size_t{1} << 18;
 
-Range range_of(const model::Place& place) {
-  return {static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.first + place.count)};
-}
-
 }  // namespace
 
 Weights::Weights(const model::FlatLayout& layout, const Partition& partition,
@@ -47,7 +43,7 @@ Weights::Weights(const model::FlatLayout& layout, const Partition& partition,
 void Weights::give_first_values(std::uint64_t seed) {
   for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
     for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
-      const Range place = range_of(layout_.places()[i]);
+      const Range place = elements_of(layout_.places()[i]);
       const Range both = intersection(partition_.own[bucket], place);
       kernels::parallel_for((both.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
         const std::size_t begin = both.begin + piece * kPiece;
@@ -75,7 +71,7 @@ std::span<float> Weights::master(std::size_t bucket) const {
 }
 
 void Weights::assign(std::size_t parameter, std::size_t first, std::span<const float> values) {
-  const std::size_t begin = range_of(layout_.places()[parameter]).begin + first;
+  const std::size_t begin = elements_of(layout_.places()[parameter]).begin + first;
   kernels::from_floats(values, memory_.bytes().data() + begin * size_of(dtype_), dtype_);
   for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
     const Range own = partition_.own[bucket];
@@ -90,7 +86,7 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
                      float gradient_scale) {
   const Range own = partition_.own[bucket];
   for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
-    const Range both = intersection(own, range_of(layout_.places()[i]));
+    const Range both = intersection(own, elements_of(layout_.places()[i]));
     if (both.empty()) continue;
     const auto part_of = [&](auto of_share) { return of_share.subspan(both.begin - own.begin, both.size()); };
     const kernels::Parameters parameters = {

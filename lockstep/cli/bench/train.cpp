@@ -10,6 +10,7 @@
 
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/base/philox.h"
 #include "lockstep/cli/bench/torch_script.h"
 #include "lockstep/cli/bench/train_options.h"
@@ -30,12 +31,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kPython = "/usr/bin/python3";
-
-void write_text(const std::string& file, std::string_view text) {
-  std::ofstream out(file, std::ios::trunc);
-  out << text << std::flush;
-  if (!out) throw UsageError(fmt::format("cannot write {}: is there room in TMPDIR?", file));
-}
 
 // Tokens for all steps, so that none is seen twice.
 void write_random_corpus(const std::string& prefix, const spec::RunSpec& run, std::int64_t tokens) {
@@ -80,8 +75,8 @@ class TrainBench {
     run = spec::with_workload(run, workload_);
     run.data.train = {{.path = folder_.file("tokens")}};
     write_random_corpus(folder_.file("tokens"), run, run.training.steps * workload_.tokens_per_step);
-    write_text(folder_.file("run.toml"), spec::to_toml(run));
-    write_text(folder_.file("torch_gpt.py"), kTorchScript);
+    write_atomically(folder_.file("run.toml"), spec::to_toml(run));
+    write_atomically(folder_.file("torch_gpt.py"), kTorchScript);
   }
 
   std::string measure() {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
@@ -40,12 +41,6 @@ std::string record_file(const std::string& prefix, int rank) {
   return fmt::format("{}.{}", prefix, rank);
 }
 
-void write_text(const std::string& file, const std::string& text) {
-  std::ofstream out(file, std::ios::trunc);
-  out << text << std::flush;
-  if (!out) throw UsageError(fmt::format("cannot write {}: is there room in TMPDIR?", file));
-}
-
 // One rank of one of the runs.
 int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& prefix) {
   const comm::Communicator world =
@@ -63,14 +58,14 @@ int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& 
        .see_weights = [&](const model::FlatLayout& layout,
                           const train::Weights& weights) { record_weights(step, layout, weights, record); },
        .wants_to_stop = [&] { return step >= steps; }});
-  write_text(record_file(prefix, world.rank()), to_text(record));
+  write_atomically(record_file(prefix, world.rank()), to_text(record));
   return kDone;
 }
 
 // Trains `run` on that many workers; the records of all ranks.
 std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, std::int64_t steps) {
   const TemporaryFolder folder;
-  write_text(folder.file("run.toml"), spec::to_toml(run));
+  write_atomically(folder.file("run.toml"), spec::to_toml(run));
   const std::string prefix = folder.file("rank");
   rendezvous::LaunchOptions options;
   options.command = {std::filesystem::read_symlink("/proc/self/exe").string(),

@@ -64,17 +64,6 @@ void through_softmax_row(const float* probabilities, float* gradients, std::size
   for (; i < count; ++i) gradients[i] = probabilities[i] * scale * (gradients[i] - mean);
 }
 
-void multiply_add_row(float* values, std::size_t count, float factor, const float* more) {
-  const Floats d;
-  const std::size_t lanes = hn::Lanes(d);
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto value = hn::MulAdd(hn::LoadU(d, values + i), hn::Set(d, factor), hn::LoadU(d, more + i));
-    hn::StoreU(value, d, values + i);
-  }
-  for (; i < count; ++i) values[i] = std::fma(values[i], factor, more[i]);
-}
-
 void multiply_row(float* values, std::size_t count, float factor) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -105,7 +94,6 @@ namespace lockstep::kernels {
 HWY_EXPORT(exponentiate_row);
 HWY_EXPORT(probabilities_row);
 HWY_EXPORT(through_softmax_row);
-HWY_EXPORT(multiply_add_row);
 HWY_EXPORT(multiply_row);
 HWY_EXPORT(dot_rows);
 
@@ -122,9 +110,6 @@ void through_softmax(std::span<const float> probabilities, std::span<float> grad
 }
 void multiply_by(std::span<float> values, float factor) {
   HWY_DYNAMIC_DISPATCH(multiply_row)(values.data(), values.size(), factor);
-}
-void multiply_add(std::span<float> values, float factor, std::span<const float> more) {
-  HWY_DYNAMIC_DISPATCH(multiply_add_row)(values.data(), values.size(), factor, more.data());
 }
 float dot(std::span<const float> a, std::span<const float> b) {
   return HWY_DYNAMIC_DISPATCH(dot_rows)(a.data(), b.data(), a.size());

@@ -23,8 +23,6 @@ void through_softmax(std::span<const float> probabilities, std::span<float> grad
                      float scale);
 
 void multiply_by(std::span<float> values, float factor);
-// values = values * factor + more
-void multiply_add(std::span<float> values, float factor, std::span<const float> more);
 float dot(std::span<const float> a, std::span<const float> b);
 
 }  // namespace lockstep::kernels
