@@ -25,12 +25,6 @@ std::string grouped(double value) {
   return digits;
 }
 
-std::string memory(std::uint64_t bytes) {
-  constexpr double kMiB = 1024.0 * 1024.0;
-  const double mib = static_cast<double>(bytes) / kMiB;
-  return mib < 1024.0 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024.0);
-}
-
 std::vector<Part> parts_of(const Progress& progress) {
   std::vector<Part> parts = {{fmt::format("step {}/{}", progress.step, progress.total_steps), 7},
                              {fmt::format("loss {:.4f}", progress.loss), 6},
@@ -38,7 +32,7 @@ std::vector<Part> parts_of(const Progress& progress) {
                              {fmt::format("lr {:.2e}", progress.learning_rate), 1},
                              {grouped(progress.tokens_per_s) + " tok/s", 5}};
   if (progress.mfu) parts.push_back({fmt::format("MFU {:.1f}%", 100.0 * *progress.mfu), 3});
-  parts.push_back({memory(progress.memory_bytes), 0});
+  parts.push_back({format_memory(progress.memory_bytes), 0});
   if (progress.seconds_left) parts.push_back({format_duration(*progress.seconds_left) + " left", 4});
   return parts;
 }
@@ -74,6 +68,12 @@ std::string format_duration(double seconds) {
   const std::int64_t hours = whole / 3600;
   if (hours == 0) return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", hours, whole / 60 % 60, whole % 60);
+}
+
+std::string format_memory(std::uint64_t bytes) {
+  constexpr double kMiB = 1024.0 * 1024.0;
+  const double mib = static_cast<double>(bytes) / kMiB;
+  return mib < 1024.0 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024.0);
 }
 
 int terminal_columns(int descriptor) {

@@ -29,6 +29,9 @@ std::string progress_line(const Progress& progress, int columns);
 // 7 s: "0:07"; hours in front when there are any.
 std::string format_duration(double seconds);
 
+// "812 MiB", "1.24 GiB"
+std::string format_memory(std::uint64_t bytes);
+
 // Columns of the terminal behind a file descriptor; 0 when there is none.
 int terminal_columns(int descriptor);
 

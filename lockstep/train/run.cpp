@@ -15,6 +15,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/nn/tensor_view.h"
+#include "lockstep/plan/lanes.h"
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/train/agreement.h"
@@ -32,12 +33,6 @@
 
 namespace lockstep::train {
 namespace {
-
-LaneOwnership ownership_of(const spec::Parallelism& parallelism, const spec::Workload& workload) {
-  const auto lanes = static_cast<int>(workload.lanes);
-  if (!parallelism.lane_weights.empty()) return weighted_ownership(lanes, parallelism.lane_weights);
-  return even_ownership(lanes, static_cast<int>(workload.data_parallel));
-}
 
 Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workload) {
   return {.corpora = run.data.train,
@@ -87,7 +82,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
   const Feed::Options options = feed_options(run, workload);
   Sources sources;
   together(world, [&] {
-    const GradientSum trial(world, ownership_of(run.parallelism, workload), false, sum_options(run.comm));
+    const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
     sources.feed.emplace(options);
     if (run.checkpoint.initial_load_path.empty()) return;
     sources.first_values.emplace(run.checkpoint.initial_load_path);
@@ -114,7 +109,7 @@ class Run {
                  static_cast<std::uint64_t>(run.training.seed),
                  run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1),
         runner_(model_, layout_, partition_, world, weights_,
-                {.lanes = ownership_of(run.parallelism, workload_),
+                {.lanes = plan::first_ownership(run, world.size()),
                  .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),
                  .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0)),
                  .sum = sum_options(run.comm)}),

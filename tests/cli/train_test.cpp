@@ -18,6 +18,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -75,7 +76,8 @@ steps = 3
     std::vector<nlohmann::json> steps;
     for (std::string line; std::getline(lines, line);) {
       nlohmann::json step = nlohmann::json::parse(line);
-      for (const char* name : {"time", "tokens_per_s", "step_s", "mfu", "page_faults", "peak_memory_mib"})
+      for (const char* name : {"time", "tokens_per_s", "step_s", "mfu", "page_faults", "peak_memory_mib",
+                               "predicted_memory_mib"})
         step.erase(name);
       steps.push_back(std::move(step));
     }
@@ -102,6 +104,15 @@ TEST_F(TrainProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
       EXPECT_EQ(steps, alone) << workers << " workers in " << dtype;
     }
   }
+}
+
+TEST_F(TrainProgram, TheLogHasWhatTheRunSaid) {
+  const Finished finished =
+      train({"--workers", "2", "--metrics.log_freq", "3", "--job.dump_folder", folder_.file("logged")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(finished.output, AllOf(HasSubstr("2 workers, 4 lanes"), HasSubstr("step 3/4  loss"),
+                                     HasSubstr("validation loss"), HasSubstr("done after 4")));
+  EXPECT_EQ(read_file(folder_.file("logged") + "/log.txt"), finished.output);
 }
 
 TEST_F(TrainProgram, TheResolvedRunGivesTheSameRun) {

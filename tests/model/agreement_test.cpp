@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// On the same weights, loss and gradients of our models agree with the plain ones.
+// On the same weights, logits, loss and gradients of our models agree with the plain ones.
 #include <functional>
 
 #include <ATen/ops/randint.h>
@@ -12,6 +12,7 @@
 #include "lockstep/model/parameters.h"
 #include "lockstep/model/pass.h"
 #include "lockstep/nn/head_loss.h"
+#include "lockstep/nn/linear.h"
 
 #include "tests/model/plain.h"
 #include "tests/model/values.h"
@@ -28,6 +29,7 @@ Batch some_batch(std::int64_t vocabulary) {
 }
 
 struct Outcome {
+  at::Tensor logits;
   double loss;
   Weights gradients;
 };
@@ -44,17 +46,19 @@ Outcome ours(const Model& model, const at::Tensor& values, const Batch& batch, a
   }
   const float scale = 1.0F / static_cast<float>(batch.targets.ge(0).sum().item<std::int64_t>());
   const nn::HeadLoss loss = nn::head_loss_with_gradients(hidden, parameters.head(), batch.targets, scale);
+  const at::Tensor logits = nn::linear(hidden, parameters.head());
   at::Tensor gradient = loss.x_gradient;
   for (std::size_t i = model.blocks.size(); i-- > 0;) gradient = backward(std::move(passes[i]), gradient);
-  Outcome outcome = {loss.losses.to(at::kDouble).sum().item<double>() * scale, {}};
+  Outcome outcome = {logits, loss.losses.to(at::kDouble).sum().item<double>() * scale, {}};
   for (const nn::Parameter& parameter : parameters.all())
     outcome.gradients[parameter.name] = parameter.gradient;
   return outcome;
 }
 
-using PlainLoss = std::function<at::Tensor(const Weights&, const Batch&)>;
+using PlainLogits = std::function<at::Tensor(const Weights&, const Batch&)>;
 
-Outcome plain(const Model& model, const at::Tensor& values, const Batch& batch, const PlainLoss& loss_of) {
+Outcome plain(const Model& model, const at::Tensor& values, const Batch& batch,
+              const PlainLogits& logits_of) {
   const FlatLayout layout(model);
   Weights weights;
   for (std::size_t i = 0; i < layout.specs().size(); ++i) {
@@ -62,24 +66,31 @@ Outcome plain(const Model& model, const at::Tensor& values, const Batch& batch, 
     weights[layout.specs()[i].name] =
         values.narrow(0, first, count).view(layout.specs()[i].shape).to(at::kDouble).requires_grad_();
   }
-  const at::Tensor loss = loss_of(weights, batch);
+  const at::Tensor logits = logits_of(weights, batch);
+  const at::Tensor loss = plain_loss(logits, batch.targets);
   torch::autograd::backward({loss}, {});
-  Outcome outcome = {loss.item<double>(), {}};
+  Outcome outcome = {logits.detach(), loss.item<double>(), {}};
   for (const auto& [name, weight] : weights) outcome.gradients[name] = weight.grad();
   return outcome;
 }
 
-void expect_agreement(const Model& model, const Batch& batch, const PlainLoss& loss_of) {
+// The largest error, as a share of the largest value that is expected.
+double relative_error(const at::Tensor& found, const at::Tensor& expected) {
+  const double error = found.to(at::kDouble).sub(expected).abs().max().item<double>();
+  return error / expected.abs().max().item<double>();
+}
+
+void expect_agreement(const Model& model, const Batch& batch, const PlainLogits& logits_of) {
   const at::Tensor values = some_values(FlatLayout(model));
-  const Outcome expected = plain(model, values, batch, loss_of);
+  const Outcome expected = plain(model, values, batch, logits_of);
   for (const auto& [type, limit] : {std::pair{at::kFloat, 1e-4}, {at::kBFloat16, 6e-2}}) {
     SCOPED_TRACE(c10::toString(type));
     const Outcome found = ours(model, values, batch, type);
+    EXPECT_LE(relative_error(found.logits, expected.logits), limit);
     EXPECT_NEAR(found.loss, expected.loss, limit * expected.loss);
     ASSERT_EQ(found.gradients.size(), expected.gradients.size());
     for (const auto& [name, gradient] : expected.gradients) {
-      const double error = found.gradients.at(name).to(at::kDouble).sub(gradient).abs().max().item<double>();
-      EXPECT_LE(error / gradient.abs().max().item<double>(), limit) << name;
+      EXPECT_LE(relative_error(found.gradients.at(name), gradient), limit) << name;
     }
   }
 }
@@ -89,7 +100,7 @@ TEST(Agreement, Gpt) {
       .layers = 2, .width = 48, .heads = 3, .ffn_width = 96, .vocabulary = 101, .positions = 40};
   expect_agreement(
       gpt::make(config), some_batch(config.vocabulary),
-      [&](const Weights& weights, const Batch& batch) { return plain_gpt_loss(config, weights, batch); });
+      [&](const Weights& weights, const Batch& batch) { return plain_gpt_logits(config, weights, batch); });
 }
 
 TEST(Agreement, Llama) {
@@ -103,9 +114,10 @@ TEST(Agreement, Llama) {
                                   .vocabulary = 101,
                                   .positions = 40,
                                   .tied = tied};
-    expect_agreement(
-        llama::make(config), some_batch(config.vocabulary),
-        [&](const Weights& weights, const Batch& batch) { return plain_llama_loss(config, weights, batch); });
+    expect_agreement(llama::make(config), some_batch(config.vocabulary),
+                     [&](const Weights& weights, const Batch& batch) {
+                       return plain_llama_logits(config, weights, batch);
+                     });
   }
 }
 
@@ -116,7 +128,7 @@ TEST(Agreement, Mlp) {
   batch.features = at::randn({33, config.inputs});
   batch.targets = at::randint(0, config.classes, {33}, at::kInt);
   expect_agreement(mlp::make(config), batch, [&](const Weights& weights, const Batch& same) {
-    return plain_mlp_loss(config, weights, same);
+    return plain_mlp_logits(config, weights, same);
   });
 }
 

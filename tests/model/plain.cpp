@@ -9,12 +9,6 @@
 namespace lockstep::model {
 namespace {
 
-at::Tensor mean_loss(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::Tensor wanted = targets.reshape({-1}).to(at::kLong);
-  return torch::nn::functional::cross_entropy(logits.reshape({-1, logits.size(-1)}),
-                                              at::where(wanted < 0, at::full_like(wanted, -100), wanted));
-}
-
 // [batch, length, heads * width] -> [batch, heads, length, width]
 at::Tensor by_head(const at::Tensor& x, std::int64_t heads) {
   return x.view({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
@@ -45,7 +39,13 @@ at::Tensor turn(const at::Tensor& x, double theta) {
 
 }  // namespace
 
-at::Tensor plain_gpt_loss(const gpt::Config& config, const Weights& w, const Batch& batch) {
+at::Tensor plain_loss(const at::Tensor& logits, const at::Tensor& targets) {
+  const at::Tensor wanted = targets.reshape({-1}).to(at::kLong);
+  return torch::nn::functional::cross_entropy(logits.reshape({-1, logits.size(-1)}),
+                                              at::where(wanted < 0, at::full_like(wanted, -100), wanted));
+}
+
+at::Tensor plain_gpt_logits(const gpt::Config& config, const Weights& w, const Batch& batch) {
   const auto norm = [&](const at::Tensor& x, const std::string& name) {
     return at::layer_norm(x, {config.width}, w.at(name + ".weight"), w.at(name + ".bias"),
                           config.norm_epsilon);
@@ -63,19 +63,19 @@ at::Tensor plain_gpt_loss(const gpt::Config& config, const Weights& w, const Bat
                   h + "attn.c_proj");
     x = x + dense(at::gelu(dense(norm(x, h + "ln_2"), h + "mlp.c_fc"), "tanh"), h + "mlp.c_proj");
   }
-  return mean_loss(norm(x, "ln_f").matmul(w.at("wte.weight").t()), batch.targets);
+  return norm(x, "ln_f").matmul(w.at("wte.weight").t());
 }
 
-at::Tensor plain_mlp_loss(const mlp::Config& config, const Weights& w, const Batch& batch) {
+at::Tensor plain_mlp_logits(const mlp::Config& config, const Weights& w, const Batch& batch) {
   at::Tensor x = batch.features.to(w.at("head.weight").scalar_type());
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
     x = at::gelu(at::linear(x, w.at(layer + "weight"), w.at(layer + "bias")), "tanh");
   }
-  return mean_loss(x.matmul(w.at("head.weight").t()), batch.targets);
+  return x.matmul(w.at("head.weight").t());
 }
 
-at::Tensor plain_llama_loss(const llama::Config& config, const Weights& w, const Batch& batch) {
+at::Tensor plain_llama_logits(const llama::Config& config, const Weights& w, const Batch& batch) {
   at::Tensor x = at::embedding(w.at("model.embed_tokens.weight"), batch.tokens.to(at::kLong));
   const std::int64_t group = config.heads / config.kv_heads;
   for (std::int64_t i = 0; i < config.layers; ++i) {
@@ -93,8 +93,7 @@ at::Tensor plain_llama_loss(const llama::Config& config, const Weights& w, const
     x = x + dense(at::silu(dense(middle, "mlp.gate_proj")) * dense(middle, "mlp.up_proj"), "mlp.down_proj");
   }
   x = rms(x, w.at("model.norm.weight"), config.norm_epsilon);
-  return mean_loss(x.matmul(w.at(config.tied ? "model.embed_tokens.weight" : "lm_head.weight").t()),
-                   batch.targets);
+  return x.matmul(w.at(config.tied ? "model.embed_tokens.weight" : "lm_head.weight").t());
 }
 
 }  // namespace lockstep::model

@@ -17,9 +17,11 @@ namespace lockstep::model {
 
 using Weights = std::map<std::string, at::Tensor>;
 
+at::Tensor plain_gpt_logits(const gpt::Config& config, const Weights& weights, const Batch& batch);
+at::Tensor plain_mlp_logits(const mlp::Config& config, const Weights& weights, const Batch& batch);
+at::Tensor plain_llama_logits(const llama::Config& config, const Weights& weights, const Batch& batch);
+
 // The mean loss over the targets that count.
-at::Tensor plain_gpt_loss(const gpt::Config& config, const Weights& weights, const Batch& batch);
-at::Tensor plain_mlp_loss(const mlp::Config& config, const Weights& weights, const Batch& batch);
-at::Tensor plain_llama_loss(const llama::Config& config, const Weights& weights, const Batch& batch);
+at::Tensor plain_loss(const at::Tensor& logits, const at::Tensor& targets);
 
 }  // namespace lockstep::model

@@ -106,6 +106,18 @@ TEST(Step, MemoryIsPredicted) {
   EXPECT_EQ(check_step(half, make_step(half)).cost.kept_inputs, 3);
 }
 
+TEST(Step, MemoryIsPredictedInBytes) {
+  const auto bytes_of = [](StepSpec spec) {
+    spec.blocks = 3;
+    spec.micro_batches = 2;
+    spec.block_memory = {{.output = 1, .inner = 10, .work = 7}, {2, 20, 5}, {4, 40, 3}};
+    return check_step(spec, make_step(spec)).cost.pass_bytes;
+  };
+  EXPECT_EQ(bytes_of({}), 11U + 22 + 44 + 3) << "all passes, and the work of the last block";
+  EXPECT_EQ(bytes_of({.recompute_every = 1}), 1U + 2 + 44 + 3) << "outputs, and one block's pass";
+  EXPECT_EQ(bytes_of({.recompute_every = 2}), 1U + 22 + 44 + 3) << "blocks 0 and 2 are computed again";
+}
+
 TEST(Step, ReducingBeginsWhileBlocksStillCompute) {
   const StepSpec spec = {.blocks = 4, .bucket_blocks = one_bucket_per_block(4)};
   const std::vector<Action> actions = make_step(spec).actions;

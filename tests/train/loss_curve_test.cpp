@@ -134,7 +134,7 @@ TEST(LossCurve, OfAGptIsThatOfPlainLibtorch) {
   expect_on_the_curve("gpt", [](const spec::Model& spec) {
     const model::gpt::Config config = {.layers = spec.layers, .width = spec.width, .heads = spec.heads};
     return [config](const model::Weights& weights, const model::Batch& batch) {
-      return model::plain_gpt_loss(config, weights, batch);
+      return model::plain_loss(model::plain_gpt_logits(config, weights, batch), batch.targets);
     };
   });
 }
@@ -147,7 +147,7 @@ TEST(LossCurve, OfALlamaIsThatOfPlainLibtorch) {
                                          .rope_theta = spec.rope_theta,
                                          .tied = spec.tied_embeddings};
     return [config](const model::Weights& weights, const model::Batch& batch) {
-      return model::plain_llama_loss(config, weights, batch);
+      return model::plain_loss(model::plain_llama_logits(config, weights, batch), batch.targets);
     };
   });
 }

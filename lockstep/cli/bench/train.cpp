@@ -110,6 +110,7 @@ class TrainBench {
       const Json record = Json::parse(line);
       steps.push_back(record.at("step_s"));
       turn.peak_rss_mib = record.at("peak_memory_mib");
+      turn.predicted_rss_mib = record.at("predicted_memory_mib");
       const double gflops = record.at("tokens_per_s").get<double>() * work_.flops_per_token / 1e9;
       turn.gemm_peak_gflops = gflops / record.at("mfu").get<double>();
     }
@@ -126,7 +127,8 @@ class TrainBench {
     const Json report = Json::parse(std::ifstream(output));
     return {.step_s = median_after_the_first(report.at("step_s")),
             .peak_rss_mib = report.at("peak_rss_mib"),
-            .gemm_peak_gflops = 0};
+            .gemm_peak_gflops = 0,
+            .predicted_rss_mib = 0};
   }
 
   std::vector<std::string> pytorch_command(const std::string& output, const std::string& threads) const {

@@ -32,7 +32,8 @@ std::vector<TrainFigures> figures_of(std::span<const TrainMeasurement> measureme
          .gemm_peak_gflops = over_turns(peak).median,
          .mfu = over_turns([&](std::size_t turn) { return gflops(turn) / peak(turn); }).median,
          .step_ms = over_turns([&](std::size_t turn) { return turns[turn].step_s * 1e3; }).median,
-         .peak_rss_mib = over_turns([&](std::size_t turn) { return turns[turn].peak_rss_mib; }).median});
+         .peak_rss_mib = over_turns([&](std::size_t turn) { return turns[turn].peak_rss_mib; }).median,
+         .predicted_rss_mib = turns.front().predicted_rss_mib});
   }
   return systems;
 }
@@ -50,6 +51,7 @@ std::string train_json(std::span<const TrainFigures> systems) {
     line["mfu"] = figures.mfu;
     line["step_ms"] = figures.step_ms;
     line["peak_rss_mib"] = figures.peak_rss_mib;
+    if (figures.predicted_rss_mib > 0) line["predicted_rss_mib"] = figures.predicted_rss_mib;
     lines += line.dump() + "\n";
   }
   for (const TrainFigures& other : systems.subspan(1)) {
@@ -63,9 +65,9 @@ std::string train_json(std::span<const TrainFigures> systems) {
 }
 
 std::string train_table(std::span<const TrainFigures> systems) {
-  constexpr std::string_view kRow = "{:<12} {:>9} {:>16} {:>8} {:>10} {:>6} {:>9} {:>13}  {}\n";
+  constexpr std::string_view kRow = "{:<12} {:>9} {:>16} {:>8} {:>10} {:>6} {:>9} {:>13} {:>10}  {}\n";
   std::string rows = fmt::format(kRow, "system", "tokens/s", "min..max", "GFLOP/s", "GEMM peak", "MFU",
-                                 "step ms", "peak RSS MiB", "lockstep is");
+                                 "step ms", "peak RSS MiB", "predicted", "lockstep is");
   for (const TrainFigures& figures : systems) {
     const TrainFigures& ours = systems.front();
     const bool other = &figures != &ours;
@@ -75,6 +77,7 @@ std::string train_table(std::span<const TrainFigures> systems) {
                     fmt::format("{:.1f}", figures.gflops), fmt::format("{:.1f}", figures.gemm_peak_gflops),
                     fmt::format("{:.0f}%", figures.mfu * 100), fmt::format("{:.1f}", figures.step_ms),
                     fmt::format("{:.0f}", figures.peak_rss_mib),
+                    figures.predicted_rss_mib > 0 ? fmt::format("{:.0f}", figures.predicted_rss_mib) : "",
                     other ? fmt::format("{:.2f}x as fast, in {:.2f}x the memory",
                                         ours.tokens_per_s.median / figures.tokens_per_s.median,
                                         ours.peak_rss_mib / figures.peak_rss_mib)

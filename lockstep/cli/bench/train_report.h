@@ -13,7 +13,8 @@ namespace lockstep::cli {
 struct TrainTurn {
   double step_s = 0;
   double peak_rss_mib = 0;
-  double gemm_peak_gflops = 0;  // 0: not measured by this system
+  double gemm_peak_gflops = 0;   // 0: not measured by this system
+  double predicted_rss_mib = 0;  // 0: not predicted by this system
 };
 
 struct TrainMeasurement {
@@ -36,6 +37,7 @@ struct TrainFigures {
   double mfu = 0;
   double step_ms = 0;
   double peak_rss_mib = 0;
+  double predicted_rss_mib = 0;  // 0: this system predicts nothing
 };
 
 // In the order of the measurements, which have the same number of turns and of which the first is ours. A

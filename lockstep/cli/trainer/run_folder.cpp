@@ -3,20 +3,19 @@
 
 #include <chrono>
 #include <filesystem>
-#include <iostream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/cli/output.h"
+#include "lockstep/cli/host_memory.h"
 #include "lockstep/metrics/json_lines.h"
 #include "lockstep/metrics/process_memory.h"
 #include "lockstep/metrics/progress.h"
 #include "lockstep/metrics/tensorboard.h"
+#include "lockstep/plan/step_memory.h"
 #include "lockstep/spec/model_size.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
@@ -55,12 +54,17 @@ std::int64_t page_faults() {
   return usage.ru_minflt;
 }
 
-double peak_memory_mib() {
-  return static_cast<double>(metrics::process_memory().peak_bytes) / (1 << 20);
+double mib(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
 }
 
 double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// "1 lane", "8 lanes"
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 // The one that the run names, or that `lockstep prepare` has left beside the corpus.
@@ -86,7 +90,7 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers)
   }
 }
 
-void RunFolder::begin(double gemm_peak_gflops) {
+void RunFolder::begin(double gemm_peak_gflops, int local_workers) {
   gemm_peak_gflops_ = gemm_peak_gflops;
   clear(folder_, run_);
   const spec::Workload workload = spec::workload_of(run_, workers_);
@@ -97,9 +101,23 @@ void RunFolder::begin(double gemm_peak_gflops) {
   if (run_.metrics.enable_tensorboard) {
     sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run_.metrics.save_tb_folder));
   }
-  print(std::cout, fmt::format("{} parameters, {} workers, {} lanes, {} tokens per step; files in {}\n",
-                               spec::parameter_count(run_.model), workers_, workload.lanes,
-                               workload.tokens_per_step, folder_.string()));
+  predicted_bytes_ = metrics::process_memory().current_bytes + plan::step_memory(run_, workers_, 0).total();
+  log_.emplace(folder_ / "log.txt");
+  log_->say(fmt::format("{} parameters, {}, {}, {} tokens per step, {} of memory for a worker; files in {}",
+                        spec::parameter_count(run_.model), counted(workers_, "worker"),
+                        counted(workload.lanes, "lane"), workload.tokens_per_step,
+                        metrics::format_memory(predicted_bytes_), folder_.string()));
+  warn_about_memory(local_workers);
+}
+
+void RunFolder::warn_about_memory(int local_workers) {
+  const std::uint64_t needed = predicted_bytes_ * static_cast<std::uint64_t>(local_workers);
+  const std::uint64_t usable = read_host_memory().usable();
+  if (needed <= usable) return;
+  log_->say(fmt::format(
+      "warning: {} on this host will need about {} of memory, of which {} can be had: use fewer of them, a "
+      "smaller training.micro_batch_size, or --parallelism.recompute all",
+      counted(local_workers, "worker"), metrics::format_memory(needed), metrics::format_memory(usable)));
 }
 
 double RunFolder::mfu(const train::StepReport& report) const {
@@ -117,7 +135,8 @@ void RunFolder::after_step(const train::StepReport& report) {
                                         {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
                                         {"step_s", report.seconds},
                                         {"mfu", mfu(report)},
-                                        {"peak_memory_mib", peak_memory_mib()},
+                                        {"peak_memory_mib", mib(metrics::process_memory().peak_bytes)},
+                                        {"predicted_memory_mib", mib(predicted_bytes_)},
                                         {"page_faults", static_cast<double>(faults - page_faults_)}}};
   page_faults_ = faults;
   if (report.loss_scale != 1) record.scalars.push_back({"loss_scale", report.loss_scale});
@@ -132,11 +151,6 @@ void RunFolder::after_step(const train::StepReport& report) {
 }
 
 void RunFolder::show(const train::StepReport& report) {
-  const bool last = report.step == run_.training.steps;
-  const bool due = report.step % run_.metrics.log_freq == 0 || last || report.validation_loss ||
-                   !report.updated || !report.lanes.empty();
-  const int columns = metrics::terminal_columns(STDOUT_FILENO);
-  if (!due && columns == 0) return;
   metrics::Progress progress = {.step = report.step,
                                 .total_steps = run_.training.steps,
                                 .loss = report.loss,
@@ -150,37 +164,32 @@ void RunFolder::show(const train::StepReport& report) {
     progress.seconds_left =
         seconds_ / static_cast<double>(timed_steps_) * static_cast<double>(run_.training.steps - report.step);
   }
-  std::string line = columns > 0 ? "\r\x1b[K" + metrics::progress_line(progress, columns - 1)
-                                 : metrics::progress_line(progress) + "\n";
-  if (!report.updated)
-    line += fmt::format("{}step {} skipped: the gradient of {} is not finite\n", columns > 0 ? "\n" : "",
-                        report.step, report.not_finite);
+  log_->show(progress, report.step % run_.metrics.log_freq == 0 || report.step == run_.training.steps ||
+                           report.validation_loss || !report.updated || !report.lanes.empty());
+  if (!report.updated) {
+    log_->say(
+        fmt::format("step {} skipped: the gradient of {} is not finite", report.step, report.not_finite));
+  }
   if (report.validation_loss) {
-    line += fmt::format("{}validation loss {:.4f} after step {}\n", columns > 0 ? "\n" : "",
-                        *report.validation_loss, report.step);
+    log_->say(fmt::format("validation loss {:.4f} after step {}", *report.validation_loss, report.step));
   }
   if (!report.lanes.empty()) {
-    line += fmt::format("{}lanes of the workers from now on: {}\n", columns > 0 ? "\n" : "",
-                        fmt::join(report.lanes, ", "));
+    log_->say(fmt::format("lanes of the workers from now on: {}", fmt::join(report.lanes, ", ")));
   }
-  if (last && columns > 0 && !report.validation_loss) line += "\n";
-  print(std::cout, line);
 }
 
-void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) const {
+void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) {
   const std::string path = (folder_ / "model").string();
   train::save_model(path, run_.model, layout, weights.working(), tokenizer_.get());
-  print(std::cout,
-        run_.model.name == spec::ModelFamily::mlp
-            ? fmt::format("wrote {}: --checkpoint.initial_load_path {} begins with it\n", path, path)
-            : fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write\n", path, path));
+  log_->say(run_.model.name == spec::ModelFamily::mlp
+                ? fmt::format("wrote {}: --checkpoint.initial_load_path {} begins with it", path, path)
+                : fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write", path, path));
 }
 
-void RunFolder::finish(const train::RunSummary& summary) const {
-  print(std::cout,
-        fmt::format("{} after {} of {} steps, loss {:.4f}{}\n", summary.stopped ? "stopped" : "done",
-                    summary.steps, run_.training.steps, summary.loss,
-                    summary.bad_steps > 0 ? fmt::format(", {} steps skipped", summary.bad_steps) : ""));
+void RunFolder::finish(const train::RunSummary& summary) {
+  log_->say(fmt::format("{} after {} of {} steps, loss {:.4f}{}", summary.stopped ? "stopped" : "done",
+                        summary.steps, run_.training.steps, summary.loss,
+                        summary.bad_steps > 0 ? fmt::format(", {} steps skipped", summary.bad_steps) : ""));
 }
 
 }  // namespace lockstep::cli

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lockstep/base/file_lock.h"
+#include "lockstep/cli/trainer/run_log.h"
 #include "lockstep/data/tokenizer/tokenizer.h"
 #include "lockstep/metrics/sink.h"
 #include "lockstep/spec/run_spec.h"
@@ -14,8 +16,8 @@
 
 namespace lockstep::cli {
 
-// What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics and
-// the trained model, and a line of progress for each step.
+// What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics, the
+// log and the trained model, and a line of progress for each step.
 class RunFolder {
  public:
   // Makes the folder if need be, and keeps other runs out of it. InUseError when another run writes there;
@@ -23,26 +25,29 @@ class RunFolder {
   // or when the run's tokenizer cannot be read: better before the training than after it.
   RunFolder(const spec::RunSpec& run, int workers);
 
-  // Makes room for the run, once nothing is in its way any more. `gemm_peak_gflops` of all workers together
-  // is what they are measured against.
-  void begin(double gemm_peak_gflops);
+  // Makes room for the run, once nothing is in its way any more, and says what it will need. Its workers, of
+  // which `local_workers` are on this host, are measured against `gemm_peak_gflops` of all of them together.
+  void begin(double gemm_peak_gflops, int local_workers);
   void after_step(const train::StepReport& report);
   // Writes the folder model/, in the dtype that was trained in.
-  void save(const model::FlatLayout& layout, const train::Weights& weights) const;
-  void finish(const train::RunSummary& summary) const;
+  void save(const model::FlatLayout& layout, const train::Weights& weights);
+  void finish(const train::RunSummary& summary);
 
  private:
   double mfu(const train::StepReport& report) const;
   void show(const train::StepReport& report);
+  void warn_about_memory(int local_workers);
 
   const spec::RunSpec& run_;
   int workers_;
   std::filesystem::path folder_;
   FileLock lock_;
   double gemm_peak_gflops_ = 0;
+  std::uint64_t predicted_bytes_ = 0;           // the most that this process will need
   std::int64_t page_faults_ = 0;                // of this process, until the last step
   std::unique_ptr<data::Tokenizer> tokenizer_;  // null: the run has none
   std::vector<std::unique_ptr<metrics::MetricsSink>> sinks_;
+  std::optional<RunLog> log_;     // since begin()
   double seconds_ = 0;            // of the steps so far
   std::int64_t timed_steps_ = 0;  // the first one, which also makes ready, is not among them
 };

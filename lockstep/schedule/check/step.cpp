@@ -140,6 +140,7 @@ class Checker {
             fmt::format("block {} runs forward when block {} is due", action.block, progress_.forward));
     require(action.block < spec_.blocks, "there is no such block");
     ++progress_.forward;
+    bytes_ += memory(action.block).output;
     keep(action.block, action.keeps);
     if (!action.keeps) cost_.kept_inputs = std::max(cost_.kept_inputs, ++inputs_);
   }
@@ -163,7 +164,9 @@ class Checker {
 
   void keep(int block, bool recorded) {
     progress_.recorded[static_cast<std::size_t>(block)] = recorded;
-    if (recorded) cost_.kept_passes = std::max(cost_.kept_passes, ++passes_);
+    if (!recorded) return;
+    cost_.kept_passes = std::max(cost_.kept_passes, ++passes_);
+    bytes_ += memory(block).inner;
   }
 
   void backward(const Action& action) {
@@ -172,6 +175,9 @@ class Checker {
             fmt::format("block {} runs backward when block {} is due", action.block, progress_.backward));
     require(progress_.recorded[static_cast<std::size_t>(action.block)],
             fmt::format("block {} runs backward without a recorded pass", action.block));
+    const BlockMemory needs = memory(action.block);
+    cost_.pass_bytes = std::max(cost_.pass_bytes, bytes_ + needs.work);
+    bytes_ -= needs.inner + needs.output;
     --passes_;
     --progress_.backward;
     if (current_micro_ + 1 == spec_.micro_batches) complete_buckets_of(action.block);
@@ -223,6 +229,9 @@ class Checker {
     bucket_stage_[static_cast<std::size_t>(action.bucket)] = Stage::reducing;
   }
 
+  BlockMemory memory(int block) const {
+    return spec_.block_memory.empty() ? BlockMemory{} : spec_.block_memory[static_cast<std::size_t>(block)];
+  }
   bool is_owned(int lane) const { return lane >= spec_.first_lane && lane < spec_.end_lane; }
   void check_slot(int slot) const { require(slot >= 0 && slot < program_.slots, "there is no such slot"); }
   Contents& at(int slot, int bucket) {
@@ -254,6 +263,7 @@ class Checker {
   int completed_ = 0;  // lanes
   int passes_ = 0;
   int inputs_ = 0;
+  std::uint64_t bytes_ = 0;  // of passes and inputs
   bool shared_ = false;
   bool clipped_ = false;
 };

@@ -49,6 +49,15 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
+// What one micro-batch needs in memory at a block, in bytes.
+struct BlockMemory {
+  std::uint64_t output = 0;  // what the next block reads
+  std::uint64_t inner = 0;   // what a recorded pass keeps beside its output
+  std::uint64_t work = 0;    // what is there in addition while the block is gone back through
+
+  bool operator==(const BlockMemory&) const = default;
+};
+
 struct StepSpec {
   int blocks = 1;      // of the model; the head is not one of them
   int first_lane = 0;  // the rank owns lanes [first_lane, end_lane), possibly none
@@ -59,6 +68,8 @@ struct StepSpec {
   bool shards_update = false;
   // By bucket: the block whose backward pass is the last to add to its gradients.
   std::vector<int> bucket_blocks = {0};
+  // By block, for the check to predict the memory of a step; empty: not known.
+  std::vector<BlockMemory> block_memory = {};
 
   bool recomputes(int block) const { return recompute_every > 0 && block % recompute_every == 0; }
 };

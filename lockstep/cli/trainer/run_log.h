@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "lockstep/metrics/output_file.h"
+#include "lockstep/metrics/progress.h"
+
+namespace lockstep::cli {
+
+// What a run says, on standard output and in a file that has plain lines only. OutputError or UsageError when
+// it cannot be written.
+class RunLog {
+ public:
+  // Replaces the file.
+  explicit RunLog(const std::filesystem::path& file);
+
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
+  ~RunLog();  // ends the line that is open, so that an error gets its own
+
+  // A line of its own, given without its end.
+  void say(std::string_view line);
+
+  // Where the run is. A terminal shows it until the next one takes its place; anything else gets the line
+  // when it is `due`, like the file.
+  void show(const metrics::Progress& progress, bool due);
+
+ private:
+  metrics::OutputFile file_;
+  bool line_is_open_ = false;  // on the terminal
+};
+
+}  // namespace lockstep::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "lockstep/base/rank.h"
+#include "lockstep/spec/run_spec.h"
+
+namespace lockstep::plan {
+
+// What a rank needs at the worst moment of a step, in bytes; the program itself and its libraries are not
+// counted.
+struct StepMemory {
+  std::uint64_t weights = 0;    // in the dtype that blocks compute with
+  std::uint64_t optimizer = 0;  // of the rank's share: values in fp32, if the weights are not, and moments
+  std::uint64_t gradients = 0;  // the slots of the step program
+  std::uint64_t activations = 0;
+
+  std::uint64_t total() const { return weights + optimizer + gradients + activations; }
+};
+
+// Of a rank of `world`, when the run begins: counts its step program, which is proved on the way. For a
+// checked run.
+StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank);
+
+}  // namespace lockstep::plan

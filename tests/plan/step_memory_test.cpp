@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/plan/step_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/plan/block_memory.h"
+#include "lockstep/spec/load.h"
+
+namespace lockstep::plan {
+namespace {
+
+constexpr std::uint64_t kParameters = 124'439'808;
+
+spec::RunSpec run_of(const std::vector<std::string>& flags) {
+  std::vector<std::string> all = {"--data.train", "corpus"};
+  all.insert(all.end(), flags.begin(), flags.end());
+  return spec::parse_run(R"(
+      [model]
+      preset = "gpt2-124m"
+      [training]
+      seq_len = 512
+      micro_batch_size = 2
+      global_batch_size = 4
+      dtype = "bf16"
+      [parallelism]
+      lanes = 2)",
+                         "run.toml", all);
+}
+
+TEST(StepMemory, OfTheStateFollowsTheFormulas) {
+  const StepMemory alone = step_memory(run_of({"--parallelism.lanes", "1"}), 1, 0);
+  EXPECT_EQ(alone.weights, 2 * kParameters);
+  EXPECT_EQ(alone.optimizer, 12 * kParameters);
+  EXPECT_EQ(alone.gradients, 4 * kParameters);
+  const StepMemory shared = step_memory(run_of({}), 2, 1);
+  EXPECT_EQ(shared.optimizer, 6 * kParameters);
+  EXPECT_EQ(step_memory(run_of({"--parallelism.zero_stage", "0"}), 2, 1).optimizer, 12 * kParameters);
+  EXPECT_EQ(step_memory(run_of({"--optimizer.name", "sgd"}), 2, 0).optimizer, 4 * kParameters);
+  const StepMemory wide = step_memory(run_of({"--training.dtype", "fp32"}), 2, 0);
+  EXPECT_EQ(wide.weights, 4 * kParameters);
+  EXPECT_EQ(wide.optimizer, 4 * kParameters) << "the weights are the values in fp32";
+}
+
+TEST(StepMemory, HasASlotForEverySubtreeThatWaits) {
+  const spec::RunSpec run = run_of({});
+  EXPECT_EQ(step_memory(run, 2, 0).gradients, 4 * kParameters) << "a lane each";
+  EXPECT_EQ(step_memory(run, 1, 0).gradients, 8 * kParameters) << "the first waits for the second";
+}
+
+TEST(StepMemory, OfActivationsIsWhatTheBlocksKeep) {
+  constexpr std::uint64_t kTokens = 1024;
+  constexpr std::uint64_t kOutput = kTokens * 768 * 2;
+  constexpr std::uint64_t kInner = kTokens * ((7 * 768 + 2 * 3072) * 2 + (4 + 12) * 4);
+  const std::vector<schedule::BlockMemory> blocks = block_memory(run_of({}).model, run_of({}).training);
+  ASSERT_EQ(blocks.size(), 14U);
+  EXPECT_EQ(blocks[1].output, kOutput);
+  EXPECT_EQ(blocks[1].inner, kInner);
+  const std::uint64_t head = head_memory(run_of({}).model, run_of({}).training);
+  EXPECT_EQ(head, 512 * 50257 * 4 + kOutput);
+  const std::uint64_t kept = 14 * kOutput + 12 * kInner + head;
+  const std::uint64_t all = step_memory(run_of({}), 2, 0).activations;
+  EXPECT_GT(all, kept);
+  EXPECT_LT(all, kept + kInner);
+}
+
+TEST(StepMemory, IsLessWhenActivationsAreComputedAgain) {
+  const std::uint64_t kept = step_memory(run_of({}), 2, 0).activations;
+  const std::uint64_t half = step_memory(run_of({"--parallelism.recompute", "2"}), 2, 0).activations;
+  const std::uint64_t none = step_memory(run_of({"--parallelism.recompute", "all"}), 2, 0).activations;
+  EXPECT_LT(half, 0.75 * static_cast<double>(kept));
+  EXPECT_LT(none, 0.65 * static_cast<double>(half));
+}
+
+TEST(StepMemory, OfARankWithoutLanesHasNoActivations) {
+  EXPECT_EQ(step_memory(run_of({"--parallelism.lane_weights", "[1,0]"}), 2, 1).activations, 0U);
+}
+
+}  // namespace
+}  // namespace lockstep::plan
