@@ -93,6 +93,9 @@ void check(const PrepareFlags& flags) {
   if (flags.train_tokenizer != (flags.vocab_size > 0)) {
     throw UsageError("--train-tokenizer and --vocab-size belong together: give both or none");
   }
+  if (std::filesystem::path(flags.output).filename().empty()) {
+    throw UsageError(fmt::format("--output is '{}': give the files a name, as in data/corpus", flags.output));
+  }
   if (flags.validation == 1) throw UsageError("--validation is 1: nothing would be left to train on");
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <filesystem>
 #include <initializer_list>
 #include <string_view>
 
@@ -157,6 +158,15 @@ void check_parallelism(const RunSpec& run, const Checker& checker) {
                   run.comm.all_reduce));
 }
 
+void check_metrics(const RunSpec& run, const Checker& checker) {
+  const std::filesystem::path folder = run.metrics.save_tb_folder;
+  const bool inside = folder.is_relative() && std::find(folder.begin(), folder.end(), "..") == folder.end();
+  checker.require(inside, {"metrics.save_tb_folder"},
+                  fmt::format("metrics.save_tb_folder = \"{}\" is outside of job.dump_folder: give a path "
+                              "inside it, such as tensorboard",
+                              folder.string()));
+}
+
 }  // namespace
 
 void check_run(const RunSpec& run, const Places& places) {
@@ -166,6 +176,7 @@ void check_run(const RunSpec& run, const Places& places) {
   check_data(run, checker);
   check_parallelism(run, checker);
   check_training(run, checker);
+  check_metrics(run, checker);
 }
 
 }  // namespace lockstep::spec

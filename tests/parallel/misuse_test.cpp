@@ -202,6 +202,14 @@ TEST(ChangedModule, IsRefusedWithAFrozenParameter) {
   EXPECT_THAT(errors[1], StartsWith("usage: parameter 'left' was added, removed, replaced or frozen"));
 }
 
+TEST(Options, MustBeTheSameOnAllRanks) {
+  const auto errors = errors_of(2, [](comm::Communicator& group) {
+    const DistributedDataParallel ddp(std::make_shared<Branches>(), group, {.exact = group.rank() == 0});
+  });
+  EXPECT_THAT(errors[0], StartsWith("usage: the model of rank 1 is not that of rank 0"));
+  EXPECT_THAT(errors[1], AllOf(StartsWith("usage: "), HasSubstr("exact true"), HasSubstr("exact false")));
+}
+
 TEST(Gradients, MustNotBeSparse) {
   struct Table : torch::nn::Module {
     Table() : rows(register_parameter("rows", test::values({5, 2}, 1, at::kFloat))) {}

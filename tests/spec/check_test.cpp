@@ -53,6 +53,14 @@ TEST(CheckRun, ComparesLengths) {
   EXPECT_THAT(error_of("[model]\nname = \"mlp\"\nmax_seq_len = 300"), HasSubstr("must be equal"));
 }
 
+TEST(CheckRun, KeepsARunInItsFolder) {
+  for (const char* folder : {"/tmp/tb", "../tb", "a/../../b"}) {
+    EXPECT_THAT(error_of("[metrics]\nsave_tb_folder = \"" + std::string(folder) + "\""),
+                HasSubstr("is outside of job.dump_folder"));
+  }
+  EXPECT_NO_THROW(parse_run("[metrics]\nsave_tb_folder = \"a/b\"", "run.toml"));
+}
+
 TEST(CheckRun, ComparesTrainingKeys) {
   EXPECT_THAT(error_of("[training]\nsteps = 10\n[lr_scheduler]\nwarmup_steps = 11"),
               HasSubstr("run.toml:4: lr_scheduler.warmup_steps = 11 is more than training.steps = 10"));

@@ -69,9 +69,10 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 std::string text_of(const DataParallelOptions& options) {
-  return fmt::format("options bucket_bytes {}, find_unused {}, static_graph {}, broadcast_buffers {}",
-                     options.bucket_bytes, options.find_unused, options.static_graph,
-                     options.broadcast_buffers);
+  const char* const exact = !options.exact ? "as the group" : *options.exact ? "true" : "false";
+  return fmt::format(
+      "options bucket_bytes {}, find_unused {}, static_graph {}, broadcast_buffers {}, exact {}",
+      options.bucket_bytes, options.find_unused, options.static_graph, options.broadcast_buffers, exact);
 }
 
 }  // namespace
