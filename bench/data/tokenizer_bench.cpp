@@ -45,7 +45,7 @@ void processed(benchmark::State& state) {
 void split(benchmark::State& state, const char* pattern) {
   const SplitterChain splitter({pattern});
   std::vector<std::size_t> ends;
-  for (auto _ : state) splitter.split(text(), ends);
+  while (state.KeepRunning()) splitter.split(text(), ends);
   state.counters["words"] = static_cast<double>(ends.size());
   processed(state);
 }
@@ -55,7 +55,7 @@ BENCHMARK_CAPTURE(split, llama3, kLlama3Pattern);
 void encode(benchmark::State& state) {
   const auto encoder = tokenizer().encoder();
   std::vector<Token> tokens;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     tokens.clear();
     encoder->encode(text(), tokens);
   }
@@ -66,7 +66,7 @@ BENCHMARK(encode);
 
 void encode_with_a_cold_cache(benchmark::State& state) {
   std::vector<Token> tokens;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     tokens.clear();
     tokenizer().encoder()->encode(text(), tokens);
   }
@@ -75,7 +75,7 @@ void encode_with_a_cold_cache(benchmark::State& state) {
 BENCHMARK(encode_with_a_cold_cache);
 
 void train(benchmark::State& state) {
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     WordCounts counts;
     count_words(SplitterChain({kLlama3Pattern}), text(), counts);
     benchmark::DoNotOptimize(train_bpe(counts, 4096, kLlama3Pattern));

@@ -49,7 +49,7 @@ void report(benchmark::State& state, std::size_t bytes, std::size_t streams) {
 void copy(benchmark::State& state) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   const auto memory = memories(2, bytes);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     std::memcpy(memory[0].data(), memory[1].data(), bytes);
     benchmark::ClobberMemory();
   }
@@ -61,7 +61,7 @@ void plain_loop_fp32_in_place(benchmark::State& state) {
   const auto memory = memories(2, bytes);
   auto* a = reinterpret_cast<float*>(memory[0].data());
   auto* b = reinterpret_cast<float*>(memory[1].data());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     for (std::size_t i = 0; i < bytes / sizeof(float); ++i) a[i] = b[i] = a[i] + b[i];
     benchmark::ClobberMemory();
   }
@@ -97,7 +97,7 @@ void combined(benchmark::State& state, const Shape& shape) {
     if (i < shape.operands) operands.push_back({.data = data, .merges = merges[i]});
     if (i < shape.in_place || i >= shape.operands) destinations.push_back(data);
   }
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     combine(shape.how, operands, destinations, bytes / size_of(shape.how.dtype));
     benchmark::ClobberMemory();
   }

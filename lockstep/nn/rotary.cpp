@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/nn/rotary.h"
 
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
@@ -11,6 +12,7 @@ namespace {
 
 using kernels::RotaryTable;
 using kernels::Rotation;
+using TablePointer = std::shared_ptr<const RotaryTable>;
 
 at::Tensor rotated(const at::Tensor& x, const RotaryTable& table, std::int64_t first, Rotation rotation) {
   at::Tensor result = x.clone(at::MemoryFormat::Contiguous);
@@ -20,16 +22,23 @@ at::Tensor rotated(const at::Tensor& x, const RotaryTable& table, std::int64_t f
   return result;
 }
 
+// How a table gets from the forward to the backward pass.
+struct SavedTable : torch::CustomClassHolder {
+  explicit SavedTable(TablePointer pointer) : table(std::move(pointer)) {}
+  TablePointer table;
+};
+
 struct Rotary : torch::autograd::Function<Rotary> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, std::int64_t table,
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const TablePointer& table,
                             std::int64_t first) {
-    context->saved_data["table"] = table;
+    context->saved_data["table"] = at::IValue::make_capsule(c10::make_intrusive<SavedTable>(table));
     context->saved_data["first"] = first;
-    return rotated(x, *reinterpret_cast<const RotaryTable*>(table), first, Rotation::forward);
+    return rotated(x, *table, first, Rotation::forward);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto* table = reinterpret_cast<const RotaryTable*>(context->saved_data["table"].toInt());
-    return {rotated(gradients[0], *table, context->saved_data["first"].toInt(), Rotation::backward), {}, {}};
+    const auto capsule = context->saved_data["table"].toCapsule();
+    const RotaryTable& table = *static_cast<const SavedTable&>(*capsule).table;
+    return {rotated(gradients[0], table, context->saved_data["first"].toInt(), Rotation::backward), {}, {}};
   }
 };
 
@@ -54,9 +63,9 @@ at::Tensor rotary_by_aten(const at::Tensor& x, const RotaryTable& table, std::in
 
 }  // namespace
 
-at::Tensor rotary(const at::Tensor& x, const RotaryTable& table, std::int64_t first) {
-  if (!has_kernels(x)) return rotary_by_aten(x, table, first);
-  return Rotary::apply(x, reinterpret_cast<std::int64_t>(&table), first);
+at::Tensor rotary(const at::Tensor& x, const TablePointer& table, std::int64_t first) {
+  if (!has_kernels(x)) return rotary_by_aten(x, *table, first);
+  return Rotary::apply(x, table, first);
 }
 
 }  // namespace lockstep::nn

@@ -271,7 +271,7 @@ LaunchResult launch(const LaunchOptions& options) {
   if (!server) return crew.wait(nullptr);
   // The ranks bring their own patience; the server has as much as any of them.
   const Background serving(
-      [&](std::stop_token stop) { server->serve(Deadline::after(std::chrono::years(1)), std::move(stop)); });
+      [&](const std::stop_token& stop) { server->serve(Deadline::after(std::chrono::years(1)), stop); });
   LaunchResult result = crew.wait(&serving);
   if (result.first_failure && serving.failed()) serving.rethrow();
   return result;

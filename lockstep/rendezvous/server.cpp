@@ -130,7 +130,7 @@ class Meeting {
                         std::chrono::duration<double>(deadline.waited()).count(), list_of(ranks))};
   }
 
-  void refuse(Refusal refusal) {
+  void refuse(const Refusal& refusal) {
     refusal_ = encode(refusal);
     answer_all(refusal_);
   }
@@ -202,7 +202,7 @@ transport::Address listening_address(const transport::Address& master) {
 Server::Server(ServerOptions options)
     : options_(std::move(options)), listener_(options_.listen, credentials_of(options_)) {}
 
-void Server::serve(Deadline deadline, std::stop_token stop) {
+void Server::serve(Deadline deadline, const std::stop_token& stop) {
   Meeting(listener_, options_.world, options_.linger).run(deadline, stop);
 }
 

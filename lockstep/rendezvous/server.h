@@ -45,7 +45,7 @@ class Server {
   // patience of the first rank to give up) is reached. A rank whose process goes away while it waits may come
   // again. Returns when all are answered. A stop makes it refuse those who wait and return within a second,
   // unless it is already answering.
-  void serve(Deadline deadline, std::stop_token stop = {});
+  void serve(Deadline deadline, const std::stop_token& stop = {});
 
  private:
   ServerOptions options_;

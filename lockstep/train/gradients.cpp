@@ -37,7 +37,7 @@ void GradientSlots::clear(int slot) {
   });
 }
 
-void GradientSlots::merge(int into, int from, Range elements) {
+void GradientSlots::merge(int into, int from, Range elements) const {
   const std::span<float> lower = floats(into, elements);
   const std::span<float> upper = floats(from, elements);
   kernels::for_each_block(lower.size(), [&](kernels::Block block) {

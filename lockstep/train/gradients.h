@@ -33,7 +33,7 @@ class GradientSlots {
 
   void clear(int slot);
   // into += from, for these elements.
-  void merge(int into, int from, Range elements);
+  void merge(int into, int from, Range elements) const;
 
  private:
   struct Slot {

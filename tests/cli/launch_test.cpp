@@ -81,9 +81,9 @@ TEST(Launch, CanBeEndedWhileNobodyReadsItsOutput) {
 TEST(Launch, TakesTheProgramsFlagsAsTheyAre) {
   for (const char* dashes : {"--", ""}) {
     std::vector<std::string> arguments = {"launch", "--workers=1"};
-    if (*dashes) arguments.push_back(dashes);
+    if (*dashes) arguments.emplace_back(dashes);
     for (const char* word : {"sh", "-c", "echo \"$@\"", "-n", "--help", "--", "-n", "5"})
-      arguments.push_back(word);
+      arguments.emplace_back(word);
     EXPECT_EQ(run_program(arguments).output, "--help -- -n 5\n");
   }
 }

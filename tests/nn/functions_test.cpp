@@ -129,7 +129,7 @@ TEST(Functions, AttentionOfPartsOfOneTensor) {
 }
 
 TEST(Functions, Rotary) {
-  const kernels::RotaryTable table(32, 8, 10000.0);
+  const auto table = std::make_shared<const kernels::RotaryTable>(32, 8, 10000.0);
   expect_both_paths_agree(
       {{{2, 9, 24}}, {}, [&](const Inputs& in, const Parameters&) { return rotary(in[0], table, 5); }});
 }

@@ -24,8 +24,7 @@ std::vector<std::size_t> counts_for(int world) {
   const auto ranks = static_cast<std::size_t>(world);
   std::vector<std::size_t> counts = {0, 1, ranks - 1, ranks, 2 * ranks + 3, 1000};
   std::ranges::sort(counts);
-  const auto repeated = std::ranges::unique(counts);
-  counts.erase(repeated.begin(), repeated.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
 }
 

@@ -14,7 +14,7 @@ class OpenFilesLimit {
     const int next = ::dup(STDERR_FILENO);  // the lowest that is free
     ::close(next);
     rlimit limited = before_;
-    limited.rlim_cur = static_cast<rlim_t>(next + left);
+    limited.rlim_cur = static_cast<rlim_t>(next) + static_cast<rlim_t>(left);
     ::setrlimit(RLIMIT_NOFILE, &limited);
   }
   ~OpenFilesLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }

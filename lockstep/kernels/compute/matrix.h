@@ -24,6 +24,8 @@ struct BasicMatrix {
                    std::size_t column_count) const {
     return {row(first_row) + first_column * size_of(dtype), dtype, row_count, column_count, stride};
   }
+  // Like a pointer to const, from a pointer.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   operator BasicMatrix<const Byte>() const { return {data, dtype, rows, columns, stride}; }
 };
 using Matrix = BasicMatrix<std::byte>;

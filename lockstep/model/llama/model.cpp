@@ -62,8 +62,8 @@ class Layer final : public Block {
 
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
     const at::Tensor normed = nn::rms_norm(hidden, *p[0], config_.norm_epsilon);
-    const at::Tensor q = nn::rotary(nn::linear(normed, *p[1]), *table_, batch.first_place);
-    const at::Tensor k = nn::rotary(nn::linear(normed, *p[2]), *table_, batch.first_place);
+    const at::Tensor q = nn::rotary(nn::linear(normed, *p[1]), table_, batch.first_place);
+    const at::Tensor k = nn::rotary(nn::linear(normed, *p[2]), table_, batch.first_place);
     const at::Tensor mixed =
         nn::causal_attention(q, k, nn::linear(normed, *p[3]), config_.heads, config_.kv_heads, batch.cache);
     const at::Tensor middle =

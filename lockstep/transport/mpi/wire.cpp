@@ -22,12 +22,12 @@ constexpr std::chrono::microseconds kPollInterval{100};
 
 MPI_Request request_of(const Transfer& transfer) {
   MPI_Request request = MPI_REQUEST_NULL;
-  std::memcpy(&request, &transfer.request, sizeof(request));
+  std::memcpy(&request, &transfer.request, sizeof(MPI_Request));
   return request;
 }
 
 void store(Transfer& transfer, MPI_Request request) {
-  std::memcpy(&transfer.request, &request, sizeof(request));
+  std::memcpy(&transfer.request, &request, sizeof(MPI_Request));
 }
 
 std::string text_of(int code) {

@@ -21,7 +21,6 @@ namespace {
 using tcp::FrameHeader;
 using tcp::FrameType;
 using tcp::HeaderBytes;
-using tcp::kHeaderBytes;
 
 constexpr int kLinksOnLoopback = 1;
 constexpr int kLinksBetweenHosts = 2;

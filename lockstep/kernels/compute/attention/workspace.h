@@ -34,7 +34,7 @@ class AttentionWorkspace {
     dout,
     dk,
     dv,
-    kSlots
+    slot_count
   };
   Matrix matrix(Slot slot, DType dtype, std::size_t rows, std::size_t columns);
   std::span<float> floats(Slot slot, std::size_t count);
@@ -45,7 +45,7 @@ class AttentionWorkspace {
   ConstMatrix narrowed(Slot slot, const Matrix& values, DType dtype);
 
  private:
-  std::vector<std::byte> slots_[kSlots];
+  std::vector<std::byte> slots_[slot_count];
 };
 
 inline std::span<float> float_row(const Matrix& matrix, std::size_t row) {

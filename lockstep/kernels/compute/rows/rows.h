@@ -25,7 +25,17 @@ class RowBuffers {
 
   // `weight`, `bias` and `partial_sums` are taken by the thread that calls a kernel and read by all of its
   // threads, the others by each thread for the row it works on.
-  enum Slot : std::size_t { weight, bias, partial_sums, in, gradient, second_in, out, second_out, kSlots };
+  enum Slot : std::size_t {
+    weight,
+    bias,
+    partial_sums,
+    in,
+    gradient,
+    second_in,
+    out,
+    second_out,
+    slot_count
+  };
   std::span<float> floats(Slot slot, std::size_t count);
 
   // The row's values: the row itself if it is fp32, otherwise a copy.
@@ -35,7 +45,7 @@ class RowBuffers {
   static void store(std::span<const float> values, const Matrix& matrix, std::size_t row = 0);
 
  private:
-  std::array<std::vector<float>, kSlots> slots_;
+  std::array<std::vector<float>, slot_count> slots_;
 };
 
 // Runs body(0) .. body(rows - 1) under the rules of parallel_for, several rows at a time.
