@@ -95,9 +95,23 @@ TEST(HuggingFaceConfig, RefusesWhatItIsNot) {
   EXPECT_THAT(refusal_of({{"num_key_value_heads", 3}}), HasSubstr("does not divide"));
   EXPECT_THAT(refusal_of({{"attention_bias", true}}), HasSubstr("attention_bias is true"));
   EXPECT_THAT(refusal_of({{"rope_scaling", {{"rope_type", "llama3"}}}}), HasSubstr("rope_scaling is {"));
+  EXPECT_THAT(refusal_of({{"rope_parameters", {{"rope_type", "default"}, {"factor", 8.0}}}}),
+              HasSubstr("rope_parameters is {"));
+  EXPECT_THAT(refusal_of({{"rope_parameters", 1}}), HasSubstr("rope_parameters is 1"));
+  EXPECT_THAT(refusal_of({{"rope_parameters", {{"rope_theta", "high"}}}}), HasSubstr("wrong kind"));
   EXPECT_THAT(refusal_of({{"hidden_act", "gelu"}}), HasSubstr("hidden_act is gelu"));
   EXPECT_THAT(refusal_of({{"activation_function", "relu"}}, gpt_model()), HasSubstr("relu"));
   for (const char* text : {"", "{", "[]", "1"}) EXPECT_THROW(read_config(text, "f"), DataError) << text;
+}
+
+TEST(HuggingFaceConfig, ReadsNewerFolders) {
+  nlohmann::json json = nlohmann::json::parse(to_config_json({.model = llama_model()}));
+  json.erase("rope_theta");
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 500000.0}};
+  json["eos_token_id"] = {7, 8};
+  const FolderConfig found = read_config(json.dump(), "f");
+  EXPECT_EQ(found.model.rope_theta, 500000.0);
+  EXPECT_EQ(found.end_of_text, 7U);
 }
 
 class SavedFolder : public ::testing::Test {
@@ -151,6 +165,26 @@ TEST_F(SavedFolder, WeightsThatWereThereBeforeAreReplaced) {
     EXPECT_EQ(ModelFolder(path_).names().size(), 4U) << limit;
   }
   EXPECT_EQ(folder_.names().size(), 6U);
+}
+
+TEST_F(SavedFolder, IsReplacedAsAWhole) {
+  save(6);
+  folder_.write("of_another_model.txt", "x");
+  const std::string partial = std::filesystem::path(path_).parent_path().string() + ".partial";
+  std::filesystem::create_directories(partial + "/left_by_a_crash");
+  save(100);
+  EXPECT_THAT(folder_.names(),
+              UnorderedElementsAre("config.json", "generation_config.json", "model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(partial));
+}
+
+TEST_F(SavedFolder, StaysWhenTheNewOneCannotBeWritten) {
+  save(100);
+  std::vector<OutgoingTensor> broken = tensors();
+  broken.back().fill = [](Bytes) { throw UsageError("no space left"); };
+  EXPECT_THROW(save_folder(path_, {.model = gpt_model()}, std::move(broken), nullptr), UsageError);
+  EXPECT_EQ(content("c"), "ccccccccc");
+  EXPECT_EQ(ModelFolder(path_).config().model.name, spec::ModelFamily::llama);
 }
 
 TEST_F(SavedFolder, AnIndexThatLeadsElsewhereIsRefused) {

@@ -180,13 +180,38 @@ TEST_F(TrainProgram, RanksThatDisagreeAreToldOnce) {
   EXPECT_EQ(other_threads.exit_code, 0) << other_threads.error_output;
 }
 
-TEST_F(TrainProgram, CorruptDataOnOneRankIsTheCauseThatIsTold) {
-  const Finished finished =
-      run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'test $RANK = 1 && exec \"$LOCKSTEP\" train " + run_ +
-                " --data.train \"[\\\"/nowhere\\\"]\"; exec \"$LOCKSTEP\" train " + run_ +
-                " --job.dump_folder " + folder_.file("half") + "'");
-  EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
-  EXPECT_THAT(finished.error_output, HasSubstr("/nowhere"));
+TEST_F(TrainProgram, BadDataOnOneRankIsTheCauseThatIsTold) {
+  const std::string corrupt = folder_.write("corrupt.bin", std::string(200'000, '\xff'));
+  for (const auto& [corpus, code] : std::map<std::string, int>{{"/nowhere", 2}, {corrupt, 65}}) {
+    const Finished finished =
+        run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'test $RANK = 1 && exec \"$LOCKSTEP\" train " + run_ +
+                  " --data.train \"[\\\"" + corpus + "\\\"]\"; exec \"$LOCKSTEP\" train " + run_ +
+                  " --job.dump_folder " + folder_.file("half") + "'");
+    EXPECT_EQ(finished.exit_code, code) << finished.error_output;
+    EXPECT_THAT(finished.error_output, HasSubstr(corpus));
+  }
+}
+
+TEST_F(TrainProgram, ACorpusThatIsCutMeanwhileIsBadData) {
+  Program program({"train", run_, "--training.steps", "1000000", "--validation.freq", "0",
+                   "--job.dump_folder", folder_.file("cut")});
+  wait_for_a_step("cut");
+  std::filesystem::resize_file(folder_.file("corpus.bin"), 10);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 65) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("corpus.bin at byte 10: the file ends here"));
+}
+
+TEST_F(TrainProgram, AFrozenWorkerIsNamedAtTheDeadline) {
+  Program program({"train", run_, "--workers", "2", "--training.steps", "1000000",
+                   "--comm.train_timeout_seconds", "2", "--job.dump_folder", folder_.file("frozen")});
+  wait_for_a_step("frozen");
+  const std::string workers = "pgrep -f '[l]ockstep-trainer train.*" + folder_.file("frozen") + "'";
+  EXPECT_EQ(run_shell("kill -STOP $(" + workers + " | tail -n 1)").exit_code, 0);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("rank 1"));
+  EXPECT_EQ(run_shell(workers).output, "");
 }
 
 TEST_F(TrainProgram, AKilledWorkerEndsTheRun) {
@@ -258,10 +283,12 @@ TEST_F(TrainProgram, AMistakeDoesNotTouchTheRunThatIsToBeOverwritten) {
   const std::string where = folder_.file("kept");
   ASSERT_EQ(train({"--job.dump_folder", where}).exit_code, 0);
   const std::string before = read_file(where + "/metrics.jsonl");
-  EXPECT_EQ(train({"--job.dump_folder", where, "--job.overwrite", "true", "--data.train", "[\"nowhere\"]"})
-                .exit_code,
-            2);
-  EXPECT_EQ(read_file(where + "/metrics.jsonl"), before);
+  for (const char* key : {"--data.train", "--data.validation"}) {
+    const Finished finished =
+        train({"--job.dump_folder", where, "--job.overwrite", "true", key, "[\"nowhere\"]"});
+    EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
+    EXPECT_EQ(read_file(where + "/metrics.jsonl"), before) << key;
+  }
 }
 
 TEST_F(TrainProgram, MistakesGetOneSentence) {
@@ -280,6 +307,11 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--model.vocab_size", "40"}, 65), HasSubstr("corpus"));
   EXPECT_THAT(sentence({"--job.dump_folder", "/proc/nowhere"}, 2), HasSubstr("/proc/nowhere"));
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence({"--data.validation", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence({"--parallelism.lanes", "1", "--workers", "2"}, 2), HasSubstr("parallelism.lanes"));
+  EXPECT_THAT(sentence({"--parallelism.data", "3", "--workers", "2"}, 2), HasSubstr("parallelism.data"));
+  EXPECT_THAT(sentence({"--parallelism.lane_weights", "[1,2,3]", "--workers", "2"}, 2),
+              HasSubstr("lane_weights"));
   EXPECT_THAT(sentence({"--training.threads", "4096", "--workers", "2"}, 2),
               HasSubstr("training.threads = 4096"));
   EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 65), HasSubstr("corpus"));

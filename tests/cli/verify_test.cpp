@@ -64,6 +64,14 @@ TEST(Verify, ADifferenceIsNamed) {
   EXPECT_THAT(finished.output, HasSubstr("different: step 1, the gradient norm of rank 0 of 3"));
 }
 
+TEST(Verify, EndsAsItsRunsDo) {
+  const TemporaryFolder folder;
+  const Finished finished = run_program({"verify", small_run(folder), "--model.vocab_size", "50"});
+  EXPECT_EQ(finished.exit_code, 65) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("is not below the vocabulary of 50"));
+  EXPECT_EQ(lines_in(finished.error_output), 1) << finished.error_output;
+}
+
 TEST(Verify, RefusesWhatItCannotCompare) {
   EXPECT_EQ(run_program({"verify"}).exit_code, 2);
   EXPECT_EQ(run_program({"verify", "no-such.toml"}).exit_code, 2);

@@ -122,6 +122,16 @@ TEST(Corpus, RefusesTokensBeyondTheVocabularyWhenRead) {
   EXPECT_THROW(source->copy(2, tokens), DataError);
 }
 
+TEST(Corpus, ThatBecomesShorterIsNoticed) {
+  Folder folder;
+  const std::string path = folder.write("train.bin", std::string(100'000, '\1'));
+  const auto source = open_corpus(path, {});
+  std::filesystem::resize_file(path, 4096);
+  std::vector<Token> tokens(2);
+  EXPECT_EQ(message_of<DataError>([&] { source->copy(40'000, tokens); }),
+            path + " at byte 4096: the file ends here since it was opened, when it had 100000 bytes");
+}
+
 TEST(Windows, EveryTokenButTheFirstIsATargetOnce) {
   Folder folder;
   folder.write("train.bin", bytes_of<std::uint16_t>({0, 1, 2, 3, 4, 5, 6, 7}));

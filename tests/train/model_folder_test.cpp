@@ -60,7 +60,9 @@ TEST_P(TrainedFolder, HasTheLossOfTheRunBitForBit) {
     const double expected = train_and_save(run);
     const LoadedModel loaded(path_);
     EXPECT_EQ(loaded.spec(), run.model);
-    const Validation validation(run, loaded.model(), loaded.layout(), loaded.values(), comm::Communicator());
+    const Feed feed(validation_feed(run));
+    const Validation validation(run, feed, loaded.model(), loaded.layout(), loaded.values(),
+                                comm::Communicator());
     EXPECT_EQ(validation.loss(), expected) << name;
   }
 }
