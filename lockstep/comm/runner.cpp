@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,17 @@ std::string message_of(const std::exception_ptr& error) {
 std::exception_ptr broken(const std::string& why) {
   return std::make_exception_ptr(
       Aborted(fmt::format("the group is unusable since an earlier failure: {}", why)));
+}
+
+// Lets in what the peers say about earlier operations.
+void hear_all(std::span<const Port> ports) {
+  for (const Port& port : ports) {
+    try {
+      if (port.channel != nullptr) port.channel->pump();
+    } catch (const transport::EnvelopeMismatch&) {
+      // About a message that an earlier operation had sent. The next one on the channel meets it again.
+    }
+  }
 }
 
 // For the thread that sets it.
@@ -88,9 +100,7 @@ bool Runner::is_refused(const std::shared_ptr<Operation>& operation) {
   const bool hears = operation->script->hears();
   if (hears && !unheard) return false;
   try {
-    for (const Port& port : operation->ports) {
-      if (port.channel != nullptr) port.channel->pump();
-    }
+    hear_all(operation->ports);
     if (const std::exception_ptr error = diagnose_unheard(*operation, endpoint_)) {
       break_group(operation, error);
       return true;

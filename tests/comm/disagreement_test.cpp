@@ -4,6 +4,7 @@
 #include <array>
 #include <barrier>
 #include <functional>
+#include <latch>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -111,6 +112,27 @@ TEST_P(Disagreement, EachReducesToTheOther) {
   expect_disagreement_at_the_next_call(
       reduce_away, reduce_away,
       {"reduce(sum of 64 x fp32, root 1, one_shot)", "reduce(sum of 64 x fp32, root 0, one_shot)"});
+}
+
+// The root's call has ended when the other rank finds that it expects another message.
+TEST_P(Disagreement, ARootIsToldAtItsNextCallThatItsMessageWasNotExpected) {
+  std::latch sent(1);
+  std::latch refused(1);
+  run(2, [&](Communicator& comm) {
+    if (comm.rank() == 1) {
+      sent.wait();
+      EXPECT_NE(failure_of([&] { comm.all_reduce(floats(64), {.algorithm = Algorithm::one_shot}); }),
+                "nothing");
+      refused.count_down();
+      return;
+    }
+    comm.broadcast(floats(64), {.root = 0, .algorithm = Algorithm::one_shot});
+    sent.count_down();
+    refused.wait();
+    EXPECT_THAT(failure_of([&] { comm.barrier(); }),
+                AllOf(HasSubstr("rank 0 calls broadcast(64 x fp32, root 0, one_shot)"),
+                      HasSubstr("rank 1 calls all_reduce(sum of 64 x fp32, one_shot)")));
+  });
 }
 
 // The rank that has nothing to do is through at once; the other one must not wait for its deadline.
