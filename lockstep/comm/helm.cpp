@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/helm.h"
 
-#include <chrono>
-
 namespace lockstep::comm {
-
-using namespace std::chrono_literals;
 
 // Counts a thread that sleeps on `changed_`, from before its first look at what it waits for.
 class Helm::Sleeper {
@@ -76,15 +72,14 @@ void Helm::sleep_until(const std::atomic<bool>& ended) {
   ++waiters_;
   endpoint_.wake();
   changed_.wait(lock, [&] { return ended.load() || !driven_.load(); });
-  --waiters_;
+  // It kept the background thread away, and will not drive.
+  if (--waiters_ == 0 && ended.load() && in_background_.load() > 0) changed_.notify_all();
 }
 
 void Helm::sleep_until_wanted(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  // Not a Sleeper: it need not be woken while nothing is to be done here. The time limit only bounds how long
-  // a stop request can be missed.
-  changed_.wait_for(lock, 100ms,
-                    [&] { return stop.stop_requested() || (!driven_.load() && wants_background()); });
+  // Not a Sleeper: it need not be woken while nothing is to be done here.
+  changed_.wait(lock, [&] { return stop.stop_requested() || (!driven_.load() && wants_background()); });
 }
 
 }  // namespace lockstep::comm

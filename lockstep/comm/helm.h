@@ -46,7 +46,8 @@ class Helm {
   // Rethrows what it throws.
   void exclusively(const Task& task);
 
-  // Sleeps until `ended` is true or nobody drives. The background thread stays away meanwhile.
+  // Sleeps until `ended` is true or nobody drives; in that case the caller then tries to take the helm. The
+  // background thread stays away meanwhile.
   void sleep_until(const std::atomic<bool>& ended);
 
   // --- Only whoever drives.
@@ -60,11 +61,11 @@ class Helm {
   }
 
   // --- The background thread. It is wanted while operations are counted here and nobody waits.
+  // Whoever begins one takes the helm, or hands in a task, after that: then the thread is woken in time.
   void begin_in_background() { ++in_background_; }
   void end_in_background() { --in_background_; }
   bool wants_background() const { return in_background_.load() > 0 && waiters_.load() == 0; }
-  // Sleeps until it is wanted and nobody drives, for a while, or until it is to stop and wake_all() was
-  // called.
+  // Sleeps until it is wanted and nobody drives, or until it is to stop and wake_all() was called after that.
   void sleep_until_wanted(const std::stop_token& stop);
 
   // Makes those who sleep look again at what they wait for.
