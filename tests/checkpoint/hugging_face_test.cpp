@@ -11,13 +11,15 @@
 #include "lockstep/data/tokenizer/tokenizer.h"
 
 #include "tests/checkpoint/tensors.h"
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::checkpoint {
 namespace {
 
-using data::testing::Folder;
-using data::testing::message_of;
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::tensor_of;
@@ -130,7 +132,7 @@ class SavedFolder : public ::testing::Test {
     return tensor == nullptr ? "none" : testing::text_of(file->bytes_of(*tensor));
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   std::string path_ = folder_.path("");
 };
 
@@ -199,7 +201,7 @@ TEST_F(SavedFolder, AnIndexThatLeadsElsewhereIsRefused) {
 }
 
 TEST_F(SavedFolder, AFolderThatIsNoneIsTheUsersMistake) {
-  EXPECT_THAT(message_of<UsageError>([&] { ModelFolder{path_}; }), HasSubstr("there is no config.json"));
+  EXPECT_THAT(error_of<UsageError>([&] { ModelFolder{path_}; }), HasSubstr("there is no config.json"));
 }
 
 class State : public ::testing::Test {
@@ -225,7 +227,7 @@ class State : public ::testing::Test {
     read_state(ModelFolder(path_), tensors, [](std::string_view name) { return name == "mask"; });
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   std::string path_ = folder_.path("");
   std::vector<float> plain_ = std::vector<float>(4);
   std::vector<float> turned_ = std::vector<float>(6);
@@ -260,18 +262,18 @@ TEST_F(State, NamesTheFirstTensorThatDoesNotFit) {
   save(DType::fp32);
   std::vector<StateTensor> other = state();
   other[1].shape = {3, 2};
-  EXPECT_THAT(message_of<UsageError>([&] { read(other); }),
+  EXPECT_THAT(error_of<UsageError>([&] { read(other); }),
               HasSubstr("tensor 'x.turned' has the shape [3, 2], but the model needs [2, 3]"));
   other = state();
   other.push_back({.name = "more", .shape = {1}, .values = plain_});
-  EXPECT_THAT(message_of<UsageError>([&] { read(other); }), HasSubstr("tensor 'more' is missing"));
+  EXPECT_THAT(error_of<UsageError>([&] { read(other); }), HasSubstr("tensor 'more' is missing"));
   other = state();
   other.pop_back();
-  EXPECT_THAT(message_of<UsageError>([&] { read(other); }),
+  EXPECT_THAT(error_of<UsageError>([&] { read(other); }),
               HasSubstr("tensor 'x.turned' is not a parameter of the model"));
   save_folder(path_, {.model = llama_model()},
               {tensor_of("x.plain", DType::int32, {4}, std::string(16, 'x'))}, nullptr);
-  EXPECT_THAT(message_of<UsageError>([&] { read(state()); }), HasSubstr("'x.plain' is of type I32"));
+  EXPECT_THAT(error_of<UsageError>([&] { read(state()); }), HasSubstr("'x.plain' is of type I32"));
 }
 
 TEST_F(State, WhatMayBeIgnoredIs) {

@@ -13,6 +13,7 @@
 #include "lockstep/data/corpus/megatron_writer.h"
 
 #include "tests/cli/program.h"
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -22,13 +23,13 @@ using ::testing::HasSubstr;
 std::string small_run(const TemporaryFolder& folder) {
   std::vector<data::Token> tokens(5000);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<data::Token>(i * i % 97);
-  data::MegatronWriter writer(folder.file("tokens"), data::TokenType::uint16);
+  data::MegatronWriter writer(folder.path("tokens"), data::TokenType::uint16);
   writer.add(tokens, true);
   writer.finish();
   return folder.write("run.toml",
                       "[model]\nname = \"llama\"\nlayers = 2\nwidth = 32\nheads = 4\nkv_heads = 2\n"
                       "vocab_size = 97\n[data]\ntrain = [\"" +
-                          folder.file("tokens") +
+                          folder.path("tokens") +
                           "\"]\n[training]\nsteps = 10\nseq_len = 16\nmicro_batch_size = 2\n"
                           "global_batch_size = 16\ndtype = \"bf16\"\n[parallelism]\nlanes = 4\n");
 }
