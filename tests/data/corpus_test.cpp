@@ -125,12 +125,12 @@ TEST(Corpus, RefusesTokensBeyondTheVocabularyWhenRead) {
 }
 
 TEST(Corpus, ThatBecomesShorterIsNoticed) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string path = folder.write("train.bin", std::string(100'000, '\1'));
   const auto source = open_corpus(path, {});
   std::filesystem::resize_file(path, 4096);
   std::vector<Token> tokens(2);
-  EXPECT_EQ(message_of<DataError>([&] { source->copy(40'000, tokens); }),
+  EXPECT_EQ(error_of<DataError>([&] { source->copy(40'000, tokens); }),
             path + " at byte 4096: the file ends here since it was opened, when it had 100000 bytes");
 }
 
