@@ -33,7 +33,8 @@ class ConfigReader {
           fmt::format("{}: model_type is '{}': lockstep reads gpt2, llama and lockstep_mlp", name_, type));
     }
     FolderConfig config = {.model = checked_model(), .dtype = dtype()};
-    if (const json& token = at("eos_token_id"); token.is_number_unsigned() && token <= UINT32_MAX) {
+    if (const json& token = at("eos_token_id");
+        token.is_number_unsigned() && token < config.model.vocab_size) {
       config.end_of_text = token.get<std::uint32_t>();
     }
     return config;
