@@ -96,6 +96,14 @@ function(lockstep_test name)
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${alone} ${environment})
 endfunction()
 
+# lockstep_output_test(name expected command...)
+# A CTest case that runs a command and passes when it ends with 0 and what it prints matches a regular expression.
+# Programs of this build are named as $<TARGET_FILE:x>.
+function(lockstep_output_test name expected)
+  add_test(NAME ${name}
+    COMMAND ${CMAKE_COMMAND} -D "EXPECTED=${expected}" -P ${PROJECT_SOURCE_DIR}/tests/support/expect_output.cmake -- ${ARGN})
+endfunction()
+
 # lockstep_mpi_test(name SOURCES ... LIBRARIES ... RANKS 2 4 ... [EXCEPT patterns...])
 # A GoogleTest program with a main() of its own that initializes MPI, registered once for each number of ranks under
 # mpirun (labels multi and mpi). EXCEPT lists GoogleTest patterns of tests that make no sense there.
