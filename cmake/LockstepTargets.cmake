@@ -66,10 +66,10 @@ function(lockstep_program name)
   endif()
 endfunction()
 
-# lockstep_test(name SOURCES a_test.cpp ... LIBRARIES Lockstep::x ... [LABELS fast|slow|multi|fault ...]
+# lockstep_test(name SOURCES a_test.cpp ... LIBRARIES Lockstep::x ... [LABELS fast|multi|sweep]
 #               [TIMEOUT seconds])
 # One GoogleTest program per folder of tests, registered with CTest case by case. Without LABELS: fast. Cases
-# that start several processes (multi, fault) run alone, because they load or disturb the whole machine.
+# that start several processes (multi) run alone, because they load or disturb the whole machine.
 function(lockstep_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
@@ -82,7 +82,7 @@ function(lockstep_test name)
     math(EXPR ARG_TIMEOUT "4 * ${ARG_TIMEOUT}")
   endif()
   set(alone OFF)
-  if("multi" IN_LIST ARG_LABELS OR "fault" IN_LIST ARG_LABELS)
+  if("multi" IN_LIST ARG_LABELS)
     set(alone ON)
   endif()
   add_executable(${name} ${ARG_SOURCES})
@@ -94,6 +94,14 @@ function(lockstep_test name)
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${alone} ${environment})
+endfunction()
+
+# lockstep_output_test(name expected command...)
+# A CTest case that runs a command and passes when it ends with 0 and what it prints matches a regular expression.
+# Programs of this build are named as $<TARGET_FILE:x>.
+function(lockstep_output_test name expected)
+  add_test(NAME ${name}
+    COMMAND ${CMAKE_COMMAND} -D "EXPECTED=${expected}" -P ${PROJECT_SOURCE_DIR}/tests/support/expect_output.cmake -- ${ARGN})
 endfunction()
 
 # lockstep_mpi_test(name SOURCES ... LIBRARIES ... RANKS 2 4 ... [EXCEPT patterns...])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How long it takes until two ranks that make different calls are told so, over each transport:
-//   mismatch_bench [times]
+//   ./dev bench comm [times]
 // The ranks are threads of one process. Times count from the moment when the later one makes its call; both
 // ranks are counted.
 #include <algorithm>

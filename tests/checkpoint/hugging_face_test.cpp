@@ -116,6 +116,20 @@ TEST(HuggingFaceConfig, ReadsNewerFolders) {
   EXPECT_EQ(found.end_of_text, 7U);
 }
 
+// Text that would exhaust the stack of whoever prints it.
+TEST(HuggingFaceConfig, RefusesADeepNest) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const std::string json = R"({"model_type": "gpt2", "n_layer": )" + deep + "}";
+  EXPECT_THAT(error_of<DataError>([&] { read_config(json, "f"); }), HasSubstr("f: it is nested deeper"));
+}
+
+TEST(HuggingFaceConfig, AnEndOfTextBeyondTheVocabularyIsNone) {
+  for (const std::uint32_t token : {300U, ~0U}) {
+    const FolderConfig config = {.model = llama_model(), .end_of_text = token};
+    EXPECT_EQ(read_config(to_config_json(config), "f").end_of_text, std::nullopt) << token;
+  }
+}
+
 class SavedFolder : public ::testing::Test {
  protected:
   std::vector<OutgoingTensor> tensors() const {
@@ -191,8 +205,8 @@ TEST_F(SavedFolder, StaysWhenTheNewOneCannotBeWritten) {
 
 TEST_F(SavedFolder, AnIndexThatLeadsElsewhereIsRefused) {
   save(6);
-  for (const char* map :
-       {R"({})", R"({"a":1})", R"({"a":"../x.safetensors"})", R"({"a":"/etc/passwd"})", "1"}) {
+  for (const char* map : {R"({})", R"({"a":1})", R"({"a":"../x.safetensors"})", R"({"a":"/etc/passwd"})",
+                          R"({"a":"..\u0000.safetensors"})", R"({"a":[[]]})", "1"}) {
     folder_.write("model.safetensors.index.json", R"({"weight_map":)" + std::string(map) + "}");
     EXPECT_THROW(ModelFolder{path_}, DataError) << map;
   }

@@ -8,6 +8,6 @@ file(CONFIGURE OUTPUT readme_example.cpp CONTENT "${CMAKE_MATCH_1}" @ONLY)
 
 add_executable(readme_example ${CMAKE_CURRENT_BINARY_DIR}/readme_example.cpp)
 target_link_libraries(readme_example PRIVATE lockstep_flags Lockstep::comm)
-add_test(NAME readme.example COMMAND $<TARGET_FILE:lockstep> launch -n 2 $<TARGET_FILE:readme_example>)
-set_tests_properties(readme.example PROPERTIES
-  LABELS multi RUN_SERIAL ON TIMEOUT 120 PASS_REGULAR_EXPRESSION "rank 1 of 2: 2 4 1")
+lockstep_output_test(readme.example "rank 1 of 2: 2 4 1"
+  $<TARGET_FILE:lockstep> launch -n 2 $<TARGET_FILE:readme_example>)
+set_tests_properties(readme.example PROPERTIES LABELS multi RUN_SERIAL ON TIMEOUT 120)

@@ -142,6 +142,27 @@ TEST_F(ResumedPrepare, BeginsAnewWhenAnythingHasChanged) {
   EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, 0U);
 }
 
+TEST_F(ResumedPrepare, BeginsAnewWhenTheSavedProgressCannotBe) {
+  const PrepareOptions how = options(paths_);
+  const std::string path = folder_.path("out.progress");
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 63;  // a multiple of it is 0 in 64 bits
+  for (std::uint64_t SavedProgress::*const number : {&SavedProgress::chunks, &SavedProgress::digest}) {
+    interrupt_after_saving(how, bytes_);
+    SavedProgress saved = load_progress(path).value();
+    saved.*number = kHuge;
+    save_progress(path, saved);
+    EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, 0U);
+  }
+  for (std::uint64_t MegatronWriter::Mark::*const number :
+       {&MegatronWriter::Mark::sequences, &MegatronWriter::Mark::tokens}) {
+    interrupt_after_saving(how, bytes_);
+    SavedProgress saved = load_progress(path).value();
+    saved.train.*number = kHuge;
+    save_progress(path, saved);
+    EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, 0U);
+  }
+}
+
 TEST_F(Prepare, BadInputLeavesTheOldCorpus) {
   prepare_corpus(options({folder_.write("good.txt", "good")}), bytes_, ignore);
   EXPECT_THAT(error_of<DataError>(
@@ -183,9 +204,15 @@ TEST(SavedProgress, SurvivesItsFileAndRefusesACutOne) {
   save_progress(folder.path("p"), progress);
   EXPECT_EQ(load_progress(folder.path("p")), progress);
   const std::string text = folder.read("p");
-  for (std::size_t size = 0; size + 2 < text.size(); ++size) {
+  for (std::size_t size = 0; size < text.size(); ++size) {
     folder.write("p", text.substr(0, size));
     EXPECT_EQ(load_progress(folder.path("p")), std::nullopt) << size;
+  }
+  for (const char* other :
+       {"lockstep-prepare-1 1 -2 3 4 5 6 7 8 9 10 end\n", "lockstep-prepare-1 1 +2 3 4 5 6 7 8 9 10 end\n",
+        "lockstep-prepare-1 1 2 3 4 5 6 7 8 9 10 end\nmore"}) {
+    folder.write("p", other);
+    EXPECT_EQ(load_progress(folder.path("p")), std::nullopt) << other;
   }
   EXPECT_EQ(load_progress(folder.path("none")), std::nullopt);
 }

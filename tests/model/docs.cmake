@@ -9,5 +9,5 @@ file(CONFIGURE OUTPUT docs_models.cpp CONTENT "${CMAKE_MATCH_1}\n${CMAKE_MATCH_2
 
 add_executable(docs_models ${CMAKE_CURRENT_BINARY_DIR}/docs_models.cpp)
 target_link_libraries(docs_models PRIVATE lockstep_flags Lockstep::model)
-add_test(NAME docs.models COMMAND docs_models)
-set_tests_properties(docs.models PROPERTIES LABELS fast TIMEOUT 60 PASS_REGULAR_EXPRESSION "loss 4\\.")
+lockstep_output_test(docs.models "loss 4\\." $<TARGET_FILE:docs_models>)
+set_tests_properties(docs.models PROPERTIES LABELS fast TIMEOUT 60)

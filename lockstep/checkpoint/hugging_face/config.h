@@ -16,7 +16,7 @@ namespace lockstep::checkpoint {
 struct FolderConfig {
   spec::Model model;
   std::optional<DType> dtype = std::nullopt;                // of the weights, when the file tells
-  std::optional<std::uint32_t> end_of_text = std::nullopt;  // the token that ends a document
+  std::optional<std::uint32_t> end_of_text = std::nullopt;  // the token of the model that ends a document
 };
 
 // `name` is what errors call the file. DataError when it is corrupt or contradicts itself, UsageError when it

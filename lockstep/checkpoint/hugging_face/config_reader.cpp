@@ -36,7 +36,9 @@ class ConfigReader {
     // Of several, the first is the one that ends a document.
     const json& given = at("eos_token_id");
     const json& token = given.is_array() && !given.empty() ? given.front() : given;
-    if (token.is_number_unsigned() && token <= UINT32_MAX) config.end_of_text = token.get<std::uint32_t>();
+    if (token.is_number_unsigned() && token < config.model.vocab_size) {
+      config.end_of_text = token.get<std::uint32_t>();
+    }
     return config;
   }
 

@@ -1,40 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/checkpoint/hugging_face/folder.h"
 #include "lockstep/checkpoint/hugging_face/json_file.h"
+#include "lockstep/checkpoint/hugging_face/weight_index.h"
 
 namespace lockstep::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The files that an index names. It comes from outside: a name that leads out of the folder is refused.
-std::set<std::string> files_of_index(const std::string& path) {
-  const nlohmann::json index = parse_object(text_of_file(path), path);
-  const auto map = index.find("weight_map");
-  if (map == index.end() || !map->is_object() || map->empty()) {
-    throw DataError(fmt::format("{}: weight_map is missing or empty", path));
-  }
-  std::set<std::string> files;
-  for (const auto& [tensor, file] : map->items()) {
-    const bool is_name = file.is_string() &&
-                         fs::path(file.get<std::string>()).filename() == file.get<std::string>() &&
-                         file.get<std::string>().ends_with(".safetensors");
-    if (!is_name) {
-      throw DataError(
-          fmt::format("{}: tensor '{}' is said to be in {}, which is no name of a safetensors file", path,
-                      tensor, file.dump()));
-    }
-    files.insert(file.get<std::string>());
-  }
-  return files;
-}
 
 }  // namespace
 
@@ -53,7 +30,7 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
     files_.push_back(std::make_unique<SafetensorsFile>((folder / "model.safetensors").string()));
     return;
   }
-  for (const std::string& file : files_of_index(index)) {
+  for (const std::string& file : files_of_index(text_of_file(index), index)) {
     files_.push_back(std::make_unique<SafetensorsFile>((folder / file).string()));
   }
 }

@@ -11,13 +11,17 @@ namespace lockstep::checkpoint {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
+constexpr int kMaxDepth = 64;  // whoever walks the value may recurse
 
 }  // namespace
 
 nlohmann::json parse_object(std::string_view text, const std::string& name) {
   nlohmann::json value;
   try {
-    value = nlohmann::json::parse(text);
+    value = nlohmann::json::parse(text, [&](int depth, auto, const auto&) {
+      if (depth > kMaxDepth) throw DataError(fmt::format("{}: it is nested deeper than {}", name, kMaxDepth));
+      return true;
+    });
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: {}", name, data::json_reason(error)));
   }

@@ -32,6 +32,13 @@ void narrow(std::span<const Token> tokens, OutputFile& file) {
   file.write(std::as_bytes(std::span(stored)));
 }
 
+// Divided, because a product with a number from a file may not fit into 64 bits.
+bool holds(const std::string& path, std::uint64_t count, std::size_t size) {
+  std::error_code missing;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, missing);
+  return !missing && bytes / size >= count;
+}
+
 class Entries {
  public:
   explicit Entries(const std::string& path) : file_(path) {}
@@ -50,6 +57,11 @@ class Entries {
 };
 
 }  // namespace
+
+bool MegatronWriter::can_go_on(const std::string& prefix, TokenType type, const Mark& from) {
+  return holds(prefix + ".bin.partial", from.tokens, size_of(type)) &&
+         holds(prefix + ".idx.partial", from.sequences, sizeof(Entry));
+}
 
 MegatronWriter::MegatronWriter(std::string prefix, TokenType type, const Mark& from)
     : prefix_(std::move(prefix)),

@@ -25,6 +25,9 @@ class MegatronWriter {
     bool operator==(const Mark&) const = default;
   };
 
+  // Whether the partial files hold what the mark says.
+  static bool can_go_on(const std::string& prefix, TokenType type, const Mark& from);
+
   // Begins anew, or goes on from a mark that an earlier writer of the same files and type has saved, the
   // document there being closed or not. UsageError when files cannot be written or hold less than the mark
   // says.

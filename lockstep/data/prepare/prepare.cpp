@@ -101,11 +101,14 @@ class CorpusBuilder {
     const auto saved = load_progress(progress_path_);
     if (!saved || saved->settings != done_.settings) return;
     std::uint64_t digest = 0;
-    for (std::uint64_t i = 0; i < saved->chunks; ++i) {
+    std::uint64_t chunks = 0;
+    while (chunks < saved->chunks) {
       const auto chunk = reader_->next();
-      digest = chunk ? chunk->digest : 0;
+      if (!chunk) break;
+      digest = chunk->digest;
+      ++chunks;
     }
-    if (digest == saved->digest && has_partial_files(*saved)) {
+    if (chunks == saved->chunks && digest == saved->digest && has_partial_files(*saved)) {
       done_ = *saved;
       resumed_bytes_ = saved->bytes;
       return;
@@ -122,14 +125,9 @@ class CorpusBuilder {
   }
 
   bool has_partial_files(const SavedProgress& saved) const {
-    const auto holds = [&](const std::string& prefix, std::uint64_t tokens) {
-      std::error_code missing;
-      const auto bytes = std::filesystem::file_size(prefix + ".bin.partial", missing);
-      return !missing && bytes >= tokens * size_of(type()) &&
-             std::filesystem::exists(prefix + ".idx.partial");
-    };
-    return holds(options_.output, saved.train.tokens) &&
-           (options_.reader.validation <= 0 || holds(validation_prefix(), saved.validation.tokens));
+    return MegatronWriter::can_go_on(options_.output, type(), saved.train) &&
+           (options_.reader.validation <= 0 ||
+            MegatronWriter::can_go_on(validation_prefix(), type(), saved.validation));
   }
 
   TokenType type() const { return type_for_vocabulary(tokenizer_.vocab_size()); }

@@ -21,7 +21,7 @@ struct SavedProgress {
 
 void save_progress(const std::string& path, const SavedProgress& progress);
 
-// None when there is no such file or it is not whole: then nothing was done.
+// None when there is no such file or it is not what save_progress() writes: then nothing was done.
 std::optional<SavedProgress> load_progress(const std::string& path);
 
 }  // namespace lockstep::data

@@ -9,7 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/kernels/compute/threads.h"
 #include "lockstep/kernels/float16.h"
+
+#include "tests/kernels/compute/tensors.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -59,6 +62,23 @@ TEST(Convert, LeavesFloatsAlone) {
   std::vector<float> copy(values.size());
   from_floats(values, reinterpret_cast<std::byte*>(copy.data()), DType::fp32);
   EXPECT_EQ(std::memcmp(values.data(), copy.data(), sizeof(float) * values.size()), 0);
+}
+
+// As within the kernels: the threads share the rows.
+TEST(Convert, BitsDoNotDependOnTheNumberOfThreads) {
+  for (DType dtype : kFloatTypes) {
+    const Tensor from = Tensor::random(dtype, 777, 601, 1);
+    expect_same_for_any_threads([&] {
+      Tensor floats(DType::fp32, 777, 601), back(dtype, 777, 601);
+      parallel_for(777, [&](std::size_t row) {
+        const std::span<float> values(reinterpret_cast<float*>(floats.matrix().row(row)), 601);
+        to_floats(from.matrix().row(row), dtype, values);
+        from_floats(values, back.matrix().row(row), dtype);
+      });
+      EXPECT_EQ(back.bytes(), from.bytes());
+      return floats.bytes();
+    });
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "lockstep/kernels/compute/activation/activation.h"
 #include "lockstep/kernels/compute/attention/attention.h"
@@ -15,6 +16,7 @@
 #include "lockstep/kernels/compute/loss/head_loss.h"
 #include "lockstep/kernels/compute/norm/norm.h"
 #include "lockstep/kernels/compute/rotary/rotary.h"
+#include "lockstep/kernels/compute/threads.h"
 #include "lockstep/kernels/compute/update/optimizers.h"
 #include "lockstep/kernels/compute/update/vectors.h"
 
@@ -299,6 +301,48 @@ KernelWork norm_of_gradients(DType) {
           }};
 }
 
+KernelWork sum(DType) {
+  auto gradient = values(DType::fp32, 1, kParameters);
+  return {.bytes = gradient->bytes(),
+          .call = [gradient, result = std::make_shared<double>()] { *result = sum_of(gradient->floats()); }};
+}
+
+KernelWork scale_gradient(DType) {
+  auto gradient = values(DType::fp32, 1, kParameters);
+  return {.bytes = 2 * gradient->bytes(), .call = [gradient] { scale(gradient->floats(), -1.0F); }};
+}
+
+KernelWork finite_check(DType) {
+  auto gradient = values(DType::fp32, 1, kParameters);
+  return {.bytes = gradient->bytes(),
+          .call = [gradient, place = std::make_shared<std::optional<std::size_t>>()] {
+            *place = first_not_finite(gradient->floats());
+          }};
+}
+
+// Conversions are of one row; the threads share the rows, as within the kernels that call them.
+KernelWork cast_to_floats(DType dtype) {
+  auto from = values(dtype, kTokens, kFfn);
+  auto to = values(DType::fp32, kTokens, kFfn);
+  return {.bytes = from->bytes() + to->bytes(), .call = [from, to] {
+            parallel_for(kTokens, [&](std::size_t row) {
+              to_floats(from->matrix().row(row), from->matrix().dtype,
+                        to->floats().subspan(row * kFfn, kFfn));
+            });
+          }};
+}
+
+KernelWork cast_from_floats(DType dtype) {
+  auto from = values(DType::fp32, kTokens, kFfn);
+  auto to = values(dtype, kTokens, kFfn);
+  return {.bytes = from->bytes() + to->bytes(), .call = [from, to] {
+            parallel_for(kTokens, [&](std::size_t row) {
+              from_floats(from->floats().subspan(row * kFfn, kFfn), to->matrix().row(row),
+                          to->matrix().dtype);
+            });
+          }};
+}
+
 }  // namespace
 
 std::vector<KernelCase> kernel_cases() {
@@ -325,7 +369,12 @@ std::vector<KernelCase> kernel_cases() {
           {"dropout", dropout},
           {"adamw", adamw_step},
           {"sgd", sgd_step},
-          {"norm_of_gradients", norm_of_gradients}};
+          {"norm_of_gradients", norm_of_gradients},
+          {"sum", sum},
+          {"scale", scale_gradient},
+          {"finite_check", finite_check},
+          {"cast_to_floats", cast_to_floats},
+          {"cast_from_floats", cast_from_floats}};
 }
 
 }  // namespace lockstep::cli
