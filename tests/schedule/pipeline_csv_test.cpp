@@ -21,6 +21,13 @@ TEST(PipelineCsv, EveryPipelineSurvivesItsText) {
   });
 }
 
+TEST(PipelineCsv, LeavesIdleCellsOutOfLargeTables) {
+  const Pipeline pipeline = make_pipeline({PipelineSchedule::naive, 300, 10});
+  const std::string text = to_csv(pipeline);
+  EXPECT_EQ(text.find(",,"), std::string::npos);
+  EXPECT_EQ(parse_pipeline_csv(text, "again"), pipeline);
+}
+
 TEST(PipelineCsv, ReadsWhatPeopleWrite) {
   const Pipeline expected = make_pipeline({PipelineSchedule::one_f_one_b, 2, 2});
   EXPECT_EQ(parse_pipeline_csv("F0,F1,B0,B1\nF0,B0,F1,B1", "x"), expected);

@@ -86,7 +86,7 @@ TEST(Pipeline, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refusal({PipelineSchedule::one_f_one_b, 2, 2, 2}),
             "schedule 1f1b has one virtual stage per stage, not 2: choose interleaved");
   EXPECT_EQ(refusal({PipelineSchedule::zbv, 2, 2, 3}), "schedule zbv has 2 virtual stages per stage, not 3");
-  EXPECT_THAT(refusal({PipelineSchedule::interleaved, 1024, 65536, 64}), HasSubstr("at most 4194304"));
+  EXPECT_THAT(refusal({PipelineSchedule::interleaved, 1024, 65536, 64}), HasSubstr("at most 1048576"));
   EXPECT_EQ(refusal({PipelineSchedule::zbv, 2, 2, 2}), "accepted");
   EXPECT_THROW(parse_pipeline_schedule("1b1f"), UsageError);
   for (const PipelineSchedule schedule : kPipelineSchedules) {

@@ -158,9 +158,16 @@ std::string row_of(const PipelineProgram& program, const std::vector<Timeline::S
   std::size_t next = 0;
   for (int column = 0; column < columns; ++column) {
     if (column > 0) row += ',';
-    if (next < program.size() && static_cast<int>(spans[next].begin) == column)
+    if (next < program.size() && static_cast<int>(spans[next].begin) == column) {
       row += to_string(program[next++]);
+    }
   }
+  return row;
+}
+
+std::string row_without_idle_cells(const PipelineProgram& program) {
+  std::string row;
+  for (const PipelineEntry& entry : program) row += (row.empty() ? "" : ",") + to_string(entry);
   return row;
 }
 
@@ -173,9 +180,14 @@ Pipeline parse_pipeline_csv(std::string_view text, std::string_view name) {
 std::string to_csv(const Pipeline& pipeline) {
   const Timeline timeline = time_pipeline(
       pipeline, {.forward = 1, .backward = 1, .backward_input = 1, .backward_weight = 1, .link = 0});
+  const auto columns = static_cast<int>(timeline.makespan);
+  const bool with_idle_cells = std::int64_t{columns} * pipeline.placement.stages <= kMaxCsvCells;
   std::string text = pipeline.placement.shape == PlacementShape::v_shape ? "placement,v\n" : "";
   for (std::size_t rank = 0; rank < pipeline.programs.size(); ++rank) {
-    text += row_of(pipeline.programs[rank], timeline.spans[rank], static_cast<int>(timeline.makespan)) + '\n';
+    const PipelineProgram& program = pipeline.programs[rank];
+    text +=
+        with_idle_cells ? row_of(program, timeline.spans[rank], columns) : row_without_idle_cells(program);
+    text += '\n';
   }
   return text;
 }

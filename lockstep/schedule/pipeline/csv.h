@@ -17,14 +17,15 @@
 namespace lockstep::schedule {
 
 inline constexpr std::size_t kMaxPipelineCsvBytes = std::size_t{1} << 23;
+inline constexpr std::int64_t kMaxCsvCells = std::int64_t{1} << 20;
 
 // The numbers of chunks and micro-batches are those that the cells name. UsageError with row and column, from
 // 1, for what is not such text; `name` is the file, for the message. Whether the pipeline works is for
 // check_pipeline() to say.
 Pipeline parse_pipeline_csv(std::string_view text, std::string_view name);
 
-// One column for each unit of time when every pass takes one. The pipeline must be one that check_pipeline()
-// accepts.
+// One column for each unit of time when every pass takes one; without idle cells when there would be more
+// than kMaxCsvCells in all. The pipeline must be one that check_pipeline() accepts.
 std::string to_csv(const Pipeline& pipeline);
 
 }  // namespace lockstep::schedule

@@ -68,7 +68,7 @@ struct Pipeline {
 inline constexpr int kMaxPipelineStages = 1024;
 inline constexpr int kMaxMicroBatches = 65536;
 inline constexpr int kMaxVirtualStages = 64;
-inline constexpr std::int64_t kMaxPipelinePasses = std::int64_t{1} << 22;  // forward, over all stages
+inline constexpr std::int64_t kMaxPipelinePasses = std::int64_t{1} << 20;  // forward, over all stages
 
 struct PipelineSpec {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
