@@ -131,7 +131,15 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
       return update(action.bucket, inputs);
     case Act::gather:
       return gather(action.bucket);
+    case Act::receive_activation:
+    case Act::send_activation:
+    case Act::receive_gradient:
+    case Act::backward_input:
+    case Act::backward_weight:
+    case Act::send_gradient:
+      break;
   }
+  LOCKSTEP_CHECK(false, "an action of a pipeline's stage, which no run has");
 }
 
 void StepRunner::forward(const Action& action, const StepInputs& inputs) {
@@ -172,7 +180,7 @@ void StepRunner::backward(const Action& action) {
 void StepRunner::reduce(int bucket) {
   const Range elements = partition_.buckets[static_cast<std::size_t>(bucket)].elements;
   std::vector<Bytes> partials;
-  for (int slot : program_.piece_slots) {
+  for (int slot : piece_slots()) {
     partials.push_back(slots_.bytes(slot, elements));
     if (sum_->takes_one_value() && slot != result_slot()) slots_.merge(result_slot(), slot, elements);
   }

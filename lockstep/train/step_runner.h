@@ -88,7 +88,9 @@ class StepRunner {
   std::span<float> own_gradients(std::size_t bucket) const {
     return slots_.floats(result_slot(), partition_.own[bucket]);
   }
-  int result_slot() const { return program_.piece_slots.empty() ? 0 : program_.piece_slots.front(); }
+  // Of the one chunk that is the whole model.
+  const std::vector<int>& piece_slots() const { return program_.piece_slots.front(); }
+  int result_slot() const { return piece_slots().empty() ? 0 : piece_slots().front(); }
 
   const model::Model& model_;
   const model::FlatLayout& layout_;
