@@ -6,6 +6,7 @@
 #include <csignal>
 #include <utility>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -98,6 +99,14 @@ std::uint16_t free_port() {
                              {.me = {"test", -1, "test", 0}, .secret = {}, .tls = nullptr})
       .address()
       .port;
+}
+
+void expect_refusal(const Finished& finished, int exit_code, const std::string& sentence) {
+  EXPECT_EQ(finished.exit_code, exit_code);
+  EXPECT_THAT(finished.error_output, ::testing::StartsWith("lockstep: "));
+  EXPECT_THAT(finished.error_output, ::testing::HasSubstr(sentence));
+  EXPECT_EQ(lines_in(finished.error_output), 1u) << finished.error_output;
+  EXPECT_EQ(finished.output, "");
 }
 
 std::size_t lines_in(const std::string& text) {

@@ -52,6 +52,10 @@ Finished run_shell(const std::string& script, const Environment& extra = {});
 // A loopback port that nobody listened on a moment ago.
 std::uint16_t free_port();
 
+// Expects what bad input ends with: one sentence on standard error that has `sentence` in it, the documented
+// code, and nothing on standard output.
+void expect_refusal(const Finished& finished, int exit_code, const std::string& sentence);
+
 // How often `text` has a newline.
 std::size_t lines_in(const std::string& text);
 

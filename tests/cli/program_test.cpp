@@ -19,16 +19,6 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-using ::testing::StartsWith;
-
-// Bad input ends with one sentence on standard error, the documented code, and nothing on standard output.
-void expect_refusal(const Finished& finished, int exit_code, const std::string& sentence) {
-  EXPECT_EQ(finished.exit_code, exit_code);
-  EXPECT_THAT(finished.error_output, StartsWith("lockstep: "));
-  EXPECT_THAT(finished.error_output, HasSubstr(sentence));
-  EXPECT_EQ(lines_in(finished.error_output), 1u) << finished.error_output;
-  EXPECT_EQ(finished.output, "");
-}
 
 TEST(Program, PrintsVersionAndHelp) {
   const Finished version = run_program({"--version"});

@@ -25,8 +25,7 @@ namespace lockstep::schedule {
 enum class PipelineSchedule : std::uint8_t {
   naive,        // one micro-batch after the other: one stage computes at a time
   gpipe,        // all forward, then all backward
-  one_f_one_b,  // "1f1b": as gpipe, but backward as soon as possible; keeps at most as many as there are
-                // stages
+  one_f_one_b,  // "1f1b": backward as soon as possible, so at most as many are kept as there are stages
   interleaved,  // 1f1b on several chunks per stage: less idle time, more messages
   zbh1,         // 1f1b with a split backward pass: a third of the idle time, the same memory
   zbv,          // two chunks per stage in a V, split backward pass: no idle time between a stage's passes

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "lockstep/cli/schedule_gantt.h"
+
+namespace lockstep::cli {
+
+// The same drawing as a picture, with `caption` under it.
+std::string draw_svg(const TimedPipeline& timed, const std::string& caption);
+
+}  // namespace lockstep::cli
