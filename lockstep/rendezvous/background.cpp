@@ -14,6 +14,11 @@ Background::Background(std::function<void(std::stop_token)> work)
       std::jthread([this, work = std::move(work)](std::stop_token stop) { run(work, std::move(stop)); });
 }
 
+void Background::stop() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
+
 void Background::run(const std::function<void(std::stop_token)>& work, std::stop_token stop) {
   try {
     work(std::move(stop));

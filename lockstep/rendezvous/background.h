@@ -18,6 +18,9 @@ class Background {
   // UsageError when there is no descriptor left.
   explicit Background(std::function<void(std::stop_token)> work);
 
+  // Asks the work to stop and waits for its end, after which failed() does not change.
+  void stop();
+
   int fd() const { return failure_.get(); }  // readable once the work has failed
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   [[noreturn]] void rethrow() const { std::rethrow_exception(error_); }  // when it has failed

@@ -91,7 +91,7 @@ class Resolver {
   }
 
   std::string wanted(const Field& field) const {
-    const std::string ours = fmt::format("{} or --{}", field.ours, field.setting);
+    std::string ours = fmt::format("{} or --{}", field.ours, field.setting);
     const auto launcher = lookup_.launcher();
     if (!launcher) return ours;
     return fmt::format("{} (as {} does), {}", field.theirs[*launcher], kLauncherNames[*launcher], ours);

@@ -69,7 +69,7 @@ class Crew {
     for (Relay& relay : relays_) relay.finish();
     relays_.clear();
     drain_output();
-    return std::move(result_);
+    return result_;
   }
 
  private:

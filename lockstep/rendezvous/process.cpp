@@ -58,7 +58,7 @@ Prepared prepare(const SpawnOptions& options) {
   }
   result.arguments.push_back(nullptr);
   for (const auto& [name, value] : options.environment) {
-    result.environment_texts.push_back(name + "=" + value);
+    result.environment_texts.push_back(fmt::format("{}={}", name, value));
   }
   for (std::string& text : result.environment_texts) result.environment.push_back(text.data());
   result.environment.push_back(nullptr);

@@ -87,11 +87,13 @@ PeerTable rendezvous(const Placement& placement, const transport::Secret& secret
   }
   Server server = serve_as_rank0(placement, secret, local, deadline);
   // Leaving this scope asks the thread to stop and waits for it: a server that is answering finishes first.
-  const Background serving([&](const std::stop_token& stop) { server.serve(deadline, stop); });
+  Background serving([&](const std::stop_token& stop) { server.serve(deadline, stop); });
   try {
     // Through the master's address, not directly: a second rank 0 on another host is found out this way.
     return meet_at_master(placement, secret, local, deadline);
   } catch (const CommError&) {
+    // A server that fails drops its connections first.
+    serving.stop();
     if (serving.failed()) serving.rethrow();
     throw;
   }
