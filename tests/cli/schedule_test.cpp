@@ -57,8 +57,8 @@ TEST(Schedule, MessagesTakeTheTimeOfTheLink) {
 
 TEST(Schedule, WritesAndReadsFiles) {
   const TemporaryFolder folder;
-  const std::string csv = folder.file("zbv.csv");
-  const std::string svg = folder.file("zbv.svg");
+  const std::string csv = folder.path("zbv.csv");
+  const std::string svg = folder.path("zbv.svg");
   const Finished made =
       show({"--schedule", "zbv", "--stages", "2", "--micro-batches", "3", "--csv", csv, "--svg", svg});
   EXPECT_EQ(made.exit_code, 0) << made.error_output;
@@ -79,7 +79,7 @@ TEST(Schedule, RefusesFilesThatDoNotWork) {
                  "from rank 1, which itself waits before F1");
   expect_refusal(show({"--from", folder.write("c.csv", "F0\n")}), 2,
                  "c.csv: stage 0, at the end: micro-batch 0 never adds its weight gradient on chunk 0");
-  expect_refusal(show({"--from", folder.file("none.csv")}), 2, "none.csv");
+  expect_refusal(show({"--from", folder.path("none.csv")}), 2, "none.csv");
 }
 
 TEST(Schedule, RefusesBadFlags) {
