@@ -50,7 +50,7 @@ std::string type_cell(const Key& key) {
 std::string values_of(const Key& key) {
   if (key.accepted.reserved) return "reserved";
   if (key.name == "preset") return "see above";
-  const std::string words = (holds_corpora(key) ? "weights " : "") + words_for(key.accepted);
+  std::string words = (holds_corpora(key) ? "weights " : "") + words_for(key.accepted);
   const Condition& condition = key.accepted.only_with;
   if (condition.key.empty()) return words;
   return fmt::format("{}; only with `{} = \"{}\"`", words, condition.key, condition.value);

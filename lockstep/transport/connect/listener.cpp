@@ -50,7 +50,7 @@ class Listener::Impl {
         watch_(io_, socket_.get()),
         pause_(io_) {
     // Checks our identity here, where the caller can see the error.
-    Handshake(Side::listener, credentials_.me, credentials_.secret, Nonce{});
+    const Handshake trial(Side::listener, credentials_.me, credentials_.secret, Nonce{});
     wait_for_strangers();
     thread_ = std::jthread([this] { run(); });
   }

@@ -27,8 +27,8 @@ struct OwnMemory {
         memory(Mapping::of_file(file.get(), 0, control_segment_bytes(world), Mapping::Access::write)),
         doorbell(control().sleeping) {}
 
-  ControlBlock& control() { return memory.as<ControlBlock>(); }
-  ChannelBlock& block(Rank peer, StreamId stream) {
+  ControlBlock& control() const { return memory.as<ControlBlock>(); }
+  ChannelBlock& block(Rank peer, StreamId stream) const {
     return reinterpret_cast<ChannelBlock*>(memory.data() + row_offset(peer))[stream];
   }
 
