@@ -124,7 +124,11 @@ class Crew {
     }
     if (needed != nullptr) entries.push_back({needed->fd(), POLLIN, 0});
     int timeout_ms = -1;
-    if (limit) timeout_ms = static_cast<int>(std::chrono::ceil<milliseconds>(limit->left()).count());
+    // A longer one is looked at again after an hour.
+    if (limit) {
+      const milliseconds left = std::chrono::ceil<milliseconds>(limit->left());
+      timeout_ms = static_cast<int>(std::min<milliseconds>(left, std::chrono::hours(1)).count());
+    }
     ::poll(entries.data(), entries.size(), timeout_ms);
   }
 
