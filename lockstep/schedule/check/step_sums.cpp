@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/schedule/check/step_sums.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/schedule/check/step_wrong.h"
+
+namespace lockstep::schedule {
+
+SumChecker::SumChecker(const StepSpec& spec, const StepProgram& program)
+    : spec_(spec),
+      program_(program),
+      contents_(static_cast<std::size_t>(std::max(0, program.slots)),
+                std::vector<Contents>(spec.bucket_blocks.size())),
+      phases_(spec.bucket_blocks.size(), Phase::open) {}
+
+void SumChecker::clear(const Action& action, const Chunk& chunk) {
+  check_slot(action.slot);
+  for (std::size_t bucket = 0; bucket < spec_.bucket_blocks.size(); ++bucket) {
+    const int block = spec_.bucket_blocks[bucket];
+    if (block < chunk.first_block || block >= chunk.end_block) continue;
+    Contents& contents = at(action.slot, static_cast<int>(bucket));
+    require(contents.state != Contents::State::lane,
+            fmt::format("slot {} is cleared while it holds sums", action.slot));
+    contents = {};
+  }
+}
+
+void SumChecker::complete(const Action& action) {
+  for (std::size_t bucket = 0; bucket < phases_.size(); ++bucket) {
+    if (spec_.bucket_blocks[bucket] != action.block) continue;
+    at(action.slot, static_cast<int>(bucket)) = {Contents::State::lane, {action.lane, 1}};
+  }
+}
+
+void SumChecker::merge(const Action& action) {
+  check_slot(action.slot);
+  check_slot(action.from_slot);
+  require(phase(action) == Phase::open, "lanes are added after their bucket was reduced");
+  Contents& lower = at(action.slot, action.bucket);
+  Contents& upper = at(action.from_slot, action.bucket);
+  require(lower.state == Contents::State::lane && upper.state == Contents::State::lane,
+          "slots are added that do not hold complete lanes");
+  require(lower.lanes.count == upper.lanes.count && lower.lanes.end() == upper.lanes.first &&
+              lower.lanes.first % (2 * lower.lanes.count) == 0,
+          fmt::format("lanes [{}, {}) and [{}, {}) are not neighbours in the tree", lower.lanes.first,
+                      lower.lanes.end(), upper.lanes.first, upper.lanes.end()));
+  lower.lanes.count *= 2;
+  upper.state = Contents::State::spent;
+}
+
+void SumChecker::reduce(const Action& action, int chunk) {
+  require(phase(action) == Phase::open, "a bucket is reduced twice");
+  const std::vector<Subtree> pieces = complete_subtrees(spec_.first_lane, spec_.end_lane);
+  const auto held_by = static_cast<std::size_t>(chunk);
+  require(held_by < program_.piece_slots.size() && pieces.size() == program_.piece_slots[held_by].size(),
+          "the pieces are not those of the lanes");
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const int slot = program_.piece_slots[held_by][i];
+    check_slot(slot);
+    const Contents& contents = at(slot, action.bucket);
+    require(contents.state == Contents::State::lane && contents.lanes == pieces[i],
+            fmt::format("bucket {} is reduced while slot {} does not hold lanes [{}, {})", action.bucket,
+                        slot, pieces[i].first, pieces[i].end()));
+  }
+  phases_[static_cast<std::size_t>(action.bucket)] = Phase::reducing;
+}
+
+void SumChecker::finish(const Action& action) {
+  advance(action, Phase::reducing, Phase::finished, "a bucket is finished that is not being reduced");
+}
+
+void SumChecker::clip() {
+  require(all_are(Phase::finished), "gradients are clipped before all buckets are finished");
+  require(!std::exchange(clipped_, true), "gradients are clipped twice");
+}
+
+void SumChecker::update(const Action& action) {
+  require(clipped_, "the update comes before the clipping");
+  advance(action, Phase::finished, Phase::updated, "a bucket is updated twice");
+}
+
+void SumChecker::gather(const Action& action) {
+  require(spec_.shards_update, "shares are gathered of what every rank has updated");
+  advance(action, Phase::updated, Phase::gathering,
+          "shares of a bucket are gathered that is not updated, or twice");
+}
+
+void SumChecker::arrive(const Action& action) {
+  advance(action, Phase::gathering, Phase::arrived, "a bucket is waited for that is not being gathered");
+}
+
+void SumChecker::require_updated() const {
+  require(all_are(spec_.shards_update ? Phase::arrived : Phase::updated),
+          "the program ends before all weights are updated");
+}
+
+int SumChecker::block_of_bucket(const Action& action) const {
+  phase(action);
+  return spec_.bucket_blocks[static_cast<std::size_t>(action.bucket)];
+}
+
+void SumChecker::check_slot(int slot) const {
+  require(slot >= 0 && slot < program_.slots, "there is no such slot");
+}
+
+SumChecker::Contents& SumChecker::at(int slot, int bucket) {
+  return contents_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(bucket)];
+}
+
+SumChecker::Phase SumChecker::phase(const Action& action) const {
+  require(action.bucket >= 0 && static_cast<std::size_t>(action.bucket) < phases_.size(),
+          "there is no such bucket");
+  return phases_[static_cast<std::size_t>(action.bucket)];
+}
+
+void SumChecker::advance(const Action& action, Phase from, Phase to, std::string reason) {
+  require(phase(action) == from, std::move(reason));
+  phases_[static_cast<std::size_t>(action.bucket)] = to;
+}
+
+bool SumChecker::all_are(Phase expected) const {
+  return std::all_of(phases_.begin(), phases_.end(), [&](Phase phase) { return phase == expected; });
+}
+
+}  // namespace lockstep::schedule

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/mesh/lanes.h"
+#include "lockstep/schedule/step/step.h"
+
+namespace lockstep::schedule {
+
+// The half of check_step() that follows the gradients from lanes to updated weights. One call for every
+// action of its kind, in the order of the program; StepWrong for the first that is wrong.
+class SumChecker {
+ public:
+  SumChecker(const StepSpec& spec, const StepProgram& program);
+
+  void clear(const Action& action, const Chunk& chunk);
+  // The lane has all its gradients of the block.
+  void complete(const Action& action);
+  void merge(const Action& action);
+  void reduce(const Action& action, int chunk);
+  void finish(const Action& action);
+  void clip();
+  void update(const Action& action);
+  void gather(const Action& action);
+  void arrive(const Action& action);
+  // At the end of the program.
+  void require_updated() const;
+
+  // The block whose backward pass is the last to add to the bucket.
+  int block_of_bucket(const Action& action) const;
+
+ private:
+  enum class Phase { open, reducing, finished, updated, gathering, arrived };
+  // What a slot holds of one bucket.
+  struct Contents {
+    enum class State { nothing, lane, spent } state = State::nothing;
+    Subtree lanes;
+  };
+
+  void check_slot(int slot) const;
+  Contents& at(int slot, int bucket);
+  Phase phase(const Action& action) const;
+  void advance(const Action& action, Phase from, Phase to, std::string reason);
+  bool all_are(Phase expected) const;
+
+  const StepSpec& spec_;
+  const StepProgram& program_;
+  std::vector<std::vector<Contents>> contents_;  // by slot and bucket
+  std::vector<Phase> phases_;                    // by bucket
+  bool clipped_ = false;
+};
+
+}  // namespace lockstep::schedule
