@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// A regular file, read through memory. Whoever shortens the file while it is mapped ends this process, so
-// files are replaced by renaming, never rewritten in place.
+// A regular file, read through memory. Reading what is no longer there, because somebody has shortened the
+// file meanwhile, ends this process: call require_whole() before.
 class MappedFile {
  public:
   // UsageError when the file cannot be opened or is not a regular file.
@@ -20,9 +20,14 @@ class MappedFile {
   const std::string& path() const { return path_; }
   ConstBytes bytes() const { return bytes_; }  // live as long as this object
   std::size_t size() const { return bytes_.size(); }
+  // DataError when the file has become shorter since it was mapped.
+  void require_whole() const;
 
  private:
+  MappedFile() = default;
+
   std::string path_;
+  int fd_ = -1;
   ConstBytes bytes_;
 };
 

@@ -38,6 +38,8 @@ Verdict verdict_on(const std::exception_ptr& error) {
     return {kInterrupted, one_line(raised.what())};
   } catch (const Interrupted& raised) {
     return {kSignalBase + raised.number(), raised.what()};
+  } catch (const WorkerFailed& raised) {
+    return {raised.exit_code(), raised.what()};
   } catch (const OutputError& raised) {
     return {kOutputLost, one_line(raised.what())};
   } catch (const InternalError& raised) {

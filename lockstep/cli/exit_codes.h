@@ -18,7 +18,7 @@ inline constexpr int kSignalBase = 128;  // ended by signal n: kSignalBase + n
 
 struct Verdict {
   int code = kInternal;
-  std::string sentence;  // one line, for standard error
+  std::string sentence;  // one line, for standard error; empty: all has been said
 };
 
 // The one place where errors become exit codes.

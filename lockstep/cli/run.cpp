@@ -126,7 +126,7 @@ int run(const std::vector<std::string>& arguments) {
     return invocation.action();
   } catch (...) {
     const Verdict verdict = verdict_on(std::current_exception());
-    std::cerr << "lockstep: " << verdict.sentence << "\n";
+    if (!verdict.sentence.empty()) std::cerr << "lockstep: " << verdict.sentence << "\n";
     return verdict.code;
   }
 }

@@ -110,8 +110,9 @@ std::vector<Key> training() {
           "the run stops after this many steps in a row with a gradient that is "
           "not finite",
           {kPositive}),
-      row<in, &Training::threads>("threads", "threads of a worker; 0: cores of the host / its workers",
-                                  {{0, 4096}}),
+      row<in, &Training::threads>(
+          "threads", "threads of a worker; 0: as the environment says, or cores of the host / its workers",
+          {{0, 4096}}),
       row<in, &Training::loss_scale>("loss_scale",
                                      "fixed factor of the loss; 0: found and adapted by the run",
                                      {.bounds = {0, 1e9}, .only_with = kWithFp16}),
@@ -203,6 +204,10 @@ std::vector<Key> comm() {
           "all_reduce", "how gradients are summed",
           {.choices = {"auto", "ring", "tree", "halving_doubling", "direct", "mesh", "hierarchical"}}),
       row<in, &Comm::exact>("exact", "one order of addition, whatever the number of workers"),
+      row<in, &Comm::train_timeout_seconds>(
+          "train_timeout_seconds",
+          "how long workers wait for one that does not come, be it frozen, slow or saving weights",
+          {{1, 1'000'000}}),
   };
 }
 

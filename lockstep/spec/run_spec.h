@@ -112,6 +112,7 @@ struct Parallelism {
 struct Comm {
   std::string all_reduce = "auto";
   bool exact = true;
+  std::int64_t train_timeout_seconds = 300;
   bool operator==(const Comm&) const = default;
 };
 

@@ -2,6 +2,7 @@
 #include "lockstep/train/partition.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "lockstep/kernels/compute/update/vectors.h"
 
@@ -41,6 +42,17 @@ std::vector<Range> cut(const model::FlatLayout& layout, std::size_t elements, st
 
 Range elements_of(const model::Place& place) {
   return {static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.first + place.count)};
+}
+
+std::vector<std::size_t> backward_order(const model::FlatLayout& layout) {
+  std::vector<int> blocks = last_to_add(layout);
+  std::vector<std::size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), 0);
+  const bool head_is_alone = blocks[layout.head()] == static_cast<int>(layout.blocks()) - 1;
+  if (head_is_alone) ++blocks[layout.head()];
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return blocks[a] > blocks[b]; });
+  return order;
 }
 
 Partition partition_of(const model::FlatLayout& layout, const PartitionOptions& options) {

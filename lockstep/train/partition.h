@@ -13,6 +13,10 @@ namespace lockstep::train {
 // A parameter's elements of the flat parameters.
 Range elements_of(const model::Place& place);
 
+// The parameters as the way back comes to them: the head's own, then those of the last block and so on; one
+// that several use is where it is used last.
+std::vector<std::size_t> backward_order(const model::FlatLayout& layout);
+
 // A run of the flat parameters whose gradients are reduced together, and the block whose backward pass is the
 // last to add to them.
 struct Bucket {

@@ -74,16 +74,20 @@ OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std:
 // What a run reads from files that may be wrong on one host only.
 struct Sources {
   std::optional<Feed> feed;
+  std::optional<Feed> validation;  // none: the run does not validate
   std::optional<checkpoint::ModelFolder> first_values;
 };
 
 Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) {
-  const spec::Workload workload = spec::workload_of(run, world.size());
-  const Feed::Options options = feed_options(run, workload);
+  Feed::Options options;
   Sources sources;
   together(world, [&] {
+    options = feed_options(run, spec::workload_of(run, world.size()));
     const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
     sources.feed.emplace(options);
+    if (run.validation.freq > 0 && !run.data.validation.empty()) {
+      sources.validation.emplace(validation_feed(run));
+    }
     if (run.checkpoint.initial_load_path.empty()) return;
     sources.first_values.emplace(run.checkpoint.initial_load_path);
     require_same_model(*sources.first_values, run.model);
@@ -119,8 +123,8 @@ class Run {
       trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
       observe_ = std::bind_front(&StepTrace::add, &*trace_);
     }
-    if (run.validation.freq > 0 && !run.data.validation.empty()) {
-      validation_.emplace(run, model_, layout_, weights_.working(), world);
+    if (sources.validation) {
+      validation_.emplace(run, *sources.validation, model_, layout_, weights_.working(), world);
     }
   }
 
@@ -131,7 +135,7 @@ class Run {
       summary_.steps = step;
       summary_.loss = report.loss;
       if (hooks.after_step) hooks.after_step(report);
-      if (hooks.see_weights) hooks.see_weights(layout_, weights_);
+      if (hooks.see_state) hooks.see_state({layout_, weights_, runner_});
       if (bad_in_a_row_ >= run_.training.max_bad_steps) refuse_to_go_on(report);
       const bool is_last = step == run_.training.steps;
       if (hooks.trained && !is_last && is_due(run_.checkpoint.interval, step))
@@ -173,7 +177,7 @@ class Run {
     report.loss = result.loss_sum / tokens;
     report.gradient_norm = result.gradient_norm;
     report.updated = result.updated;
-    if (result.not_finite) report.not_finite = layout_.at(*result.not_finite).name;
+    if (result.not_finite) report.not_finite = layout_.specs()[*result.not_finite].name;
     report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
     record(report);
     if (validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps)) {
@@ -236,13 +240,14 @@ class Run {
 
 }  // namespace
 
-void prepare_process(const spec::Training& training, int local_ranks) {
+void prepare_process(const spec::Training& training, int asked_threads, int local_ranks) {
   const int share = std::max(1, usable_cores() / std::max(1, local_ranks));
+  const int usual = asked_threads > 0 ? std::min(asked_threads, usable_cores()) : share;
   if (training.threads > usable_cores()) {
     throw UsageError(fmt::format("training.threads = {} is more than the {} cores that this process may use",
                                  training.threads, usable_cores()));
   }
-  const int count = training.threads > 0 ? static_cast<int>(training.threads) : share;
+  const int count = training.threads > 0 ? static_cast<int>(training.threads) : usual;
   at::set_num_threads(count);
   kernels::set_threads(count);
   keep_freed_memory();

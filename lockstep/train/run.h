@@ -11,6 +11,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/model/parameters.h"
 #include "lockstep/spec/run_spec.h"
+#include "lockstep/train/step_runner.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
@@ -30,12 +31,19 @@ struct StepReport {
   std::string not_finite = {};  // when it was not updated: the first parameter whose gradient is not finite
 };
 
+// What a step has left, until the next one begins. All ranks read it together.
+struct StepState {
+  const model::FlatLayout& layout;
+  const Weights& weights;
+  const StepRunner& runner;
+};
+
 struct RunHooks {
   // When everything that the run reads has been opened and checked. What it raises ends the run on all ranks.
   std::function<void()> ready = nullptr;
   std::function<void(const StepReport&)> after_step = nullptr;
   // After each after_step.
-  std::function<void(const model::FlatLayout&, const Weights&)> see_weights = nullptr;
+  std::function<void(const StepState&)> see_state = nullptr;
   // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
   std::function<bool()> wants_to_stop = nullptr;
   // Called on every rank every checkpoint.interval steps and at the end of the run, also of one that was
@@ -51,9 +59,10 @@ struct RunSummary {
 };
 
 // Prepares this process for training: one pool of threads for our kernels, libtorch and oneDNN
-// (training.threads, or what this host's cores leave for each of its ranks), and memory that is kept.
-// UsageError when there are fewer cores than threads.
-void prepare_process(const spec::Training& training, int local_ranks);
+// (training.threads, or else `asked_threads` of the environment, 0 for none, or else what this host's cores
+// leave for each of its ranks), and memory that is kept. UsageError when there are fewer cores than
+// training.threads; an environment that asks for more gets all.
+void prepare_process(const spec::Training& training, int asked_threads, int local_ranks);
 
 // Trains on this rank, together with all ranks of `world`. UsageError for what the run, its data or the
 // folder of checkpoint.initial_load_path cannot be, when ranks have different runs or data, and when

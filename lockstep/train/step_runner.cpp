@@ -13,6 +13,7 @@
 #include "lockstep/nn/head_loss.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/schedule/check/step.h"
+#include "lockstep/train/shares.h"
 
 namespace lockstep::train {
 namespace {
@@ -69,6 +70,7 @@ bool computes(Act act) {
 StepRunner::StepRunner(const model::Model& model, const model::FlatLayout& layout, const Partition& partition,
                        const comm::Communicator& communicator, Weights& weights, StepPlan plan)
     : model_(model),
+      layout_(layout),
       partition_(partition),
       communicator_(communicator),
       weights_(weights),
@@ -205,16 +207,25 @@ void StepRunner::clip(const StepInputs& inputs) {
   gradient_factor_ = inputs.gradient_scale * (too_long ? inputs.max_norm / result_.gradient_norm : 1.0);
 }
 
+// A value that is not finite spreads to all blocks that come later on the way back.
 std::optional<std::size_t> StepRunner::first_not_finite() const {
-  auto first = static_cast<std::int64_t>(partition_.elements);
-  for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
-    if (const auto place = kernels::first_not_finite(own_gradients(bucket))) {
-      first = std::min(first, static_cast<std::int64_t>(partition_.own[bucket].begin + *place));
+  const std::vector<std::size_t> order = backward_order(layout_);
+  auto first = static_cast<std::int64_t>(order.size());
+  for (std::int64_t place = 0; place < first; ++place) {
+    const Range parameter = elements_of(layout_.places()[order[static_cast<std::size_t>(place)]]);
+    for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
+      const Range own = intersection(partition_.own[bucket], parameter);
+      if (!own.empty() && kernels::first_not_finite(slots_.floats(result_slot(), own))) first = place;
     }
   }
   communicator_.all_reduce(as_writable_bytes_of(first), {.dtype = DType::int64, .op = comm::ReduceOp::min});
-  if (static_cast<std::size_t>(first) == partition_.elements) return std::nullopt;
-  return static_cast<std::size_t>(first);
+  if (static_cast<std::size_t>(first) == order.size()) return std::nullopt;
+  return order[static_cast<std::size_t>(first)];
+}
+
+at::Tensor StepRunner::gather_gradients() const {
+  return gather_shares(partition_, communicator_, [&](std::size_t bucket) { return own_gradients(bucket); })
+      .narrow(0, 0, layout_.elements());
 }
 
 void StepRunner::update(int bucket, const StepInputs& inputs) {

@@ -48,7 +48,8 @@ struct StepResult {
   double loss_sum = 0;       // over all tokens of all lanes, in the order of the lane tree
   double gradient_norm = 0;  // before clipping
   bool updated = false;      // false: a gradient was not finite, and nothing was changed
-  std::optional<std::size_t> not_finite = std::nullopt;  // then: the first such element of the flat layout
+  // Then: the parameter that was the first on the way back to get such a gradient.
+  std::optional<std::size_t> not_finite = std::nullopt;
   double compute_seconds = 0;  // in which this rank computed its lanes, and did not wait
 };
 
@@ -60,6 +61,10 @@ class StepRunner {
              const comm::Communicator& communicator, Weights& weights, StepPlan plan);
 
   StepResult run(const StepInputs& inputs);
+
+  // The gradients that the last step has updated with, before their scale and clipping, until the next
+  // begins. All ranks call it together.
+  at::Tensor gather_gradients() const;
 
   // Deals out the lanes anew, between steps; on all ranks alike.
   void assign(const LaneOwnership& lanes);
@@ -86,6 +91,7 @@ class StepRunner {
   int result_slot() const { return program_.piece_slots.empty() ? 0 : program_.piece_slots.front(); }
 
   const model::Model& model_;
+  const model::FlatLayout& layout_;
   const Partition& partition_;
   comm::Communicator communicator_;
   Weights& weights_;

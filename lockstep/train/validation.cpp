@@ -9,9 +9,8 @@
 #include "lockstep/train/model_folder.h"
 
 namespace lockstep::train {
-namespace {
 
-Feed::Options feed_options(const spec::RunSpec& run) {
+Feed::Options validation_feed(const spec::RunSpec& run) {
   return {.corpora = run.data.validation,
           .sharding = spec::Sharding::sample,
           .dense = run.model.name == spec::ModelFamily::mlp,
@@ -23,13 +22,12 @@ Feed::Options feed_options(const spec::RunSpec& run) {
                     .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
 }
 
-}  // namespace
-
-Validation::Validation(const spec::RunSpec& run, const model::Model& model, const model::FlatLayout& layout,
-                       const at::Tensor& values, const comm::Communicator& communicator)
+Validation::Validation(const spec::RunSpec& run, const Feed& feed, const model::Model& model,
+                       const model::FlatLayout& layout, const at::Tensor& values,
+                       const comm::Communicator& communicator)
     : model_(model),
       communicator_(communicator),
-      feed_(feed_options(run)),
+      feed_(feed),
       parameters_(layout, values, no_gradients(layout.elements())),
       micro_batches_(static_cast<int>(run.validation.steps)),
       tokens_(static_cast<double>(run.validation.steps * run.training.micro_batch_size *

@@ -8,12 +8,16 @@
 
 namespace lockstep::train {
 
+// Where the data come from. Opening it may fail.
+Feed::Options validation_feed(const spec::RunSpec& run);
+
 // The loss on data that is not trained on: always the same micro-batches, dealt out to the ranks.
 class Validation {
  public:
   // Everything referred to must outlive it. `values` are the flat parameters that blocks compute with.
-  Validation(const spec::RunSpec& run, const model::Model& model, const model::FlatLayout& layout,
-             const at::Tensor& values, const comm::Communicator& communicator);
+  Validation(const spec::RunSpec& run, const Feed& feed, const model::Model& model,
+             const model::FlatLayout& layout, const at::Tensor& values,
+             const comm::Communicator& communicator);
 
   // The mean over all tokens, in nats; the same bits on any number of ranks.
   double loss() const;
@@ -23,7 +27,7 @@ class Validation {
 
   const model::Model& model_;
   comm::Communicator communicator_;
-  Feed feed_;
+  const Feed& feed_;
   model::Parameters parameters_;
   int micro_batches_;
   double tokens_;

@@ -11,6 +11,7 @@
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/model/initial_values.h"
 #include "lockstep/nn/tensor_view.h"
+#include "lockstep/train/shares.h"
 
 namespace lockstep::train {
 namespace {
@@ -110,16 +111,10 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
 }
 
 at::Tensor Weights::gather(const at::Tensor& shares) const {
-  const at::Tensor whole = at::empty({static_cast<std::int64_t>(partition_.elements)}, at::kFloat);
-  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
-    const Range all = partition_.buckets[bucket].elements;
-    const Range own = partition_.own[bucket];
-    const std::span<float> values = nn::floats_of(whole).subspan(all.begin, all.size());
-    const std::span<float> mine = shares.defined() ? share(shares, bucket) : master(bucket);
-    std::ranges::copy(mine, values.begin() + static_cast<std::ptrdiff_t>(own.begin - all.begin));
-    if (partition_.shards_update) communicator_.all_gather(std::as_writable_bytes(values));
-  }
-  return whole.narrow(0, 0, layout_.elements());
+  return gather_shares(
+             partition_, communicator_,
+             [&](std::size_t bucket) { return shares.defined() ? share(shares, bucket) : master(bucket); })
+      .narrow(0, 0, layout_.elements());
 }
 
 at::Tensor Weights::gather_master() const {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/support/error_of.h"
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +19,7 @@ class FileLockTest : public ::testing::Test {
  protected:
   std::string path() const { return (folder_.path() / "lock").string(); }
 
-  test::ScratchDirectory folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(FileLockTest, OnlyOneHoldsIt) {

@@ -10,20 +10,21 @@
 #include "lockstep/checkpoint/safetensors/file.h"
 
 #include "tests/checkpoint/tensors.h"
-#include "tests/data/files.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::checkpoint {
 namespace {
 
-using data::testing::Folder;
-using data::testing::message_of;
+using test::error_of;
+using test::TemporaryFolder;
 using testing::file_of;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using testing::tensor_of;
 
 std::string refusal_of(const std::string& file) {
-  return message_of<DataError>([&] { parse_safetensors(std::as_bytes(std::span(file)), "f"); });
+  return error_of<DataError>([&] { parse_safetensors(std::as_bytes(std::span(file)), "f"); });
 }
 std::string refusal_of(const std::string& header, const std::string& data) {
   return refusal_of(file_of(header, data));
@@ -45,7 +46,7 @@ TEST(CorruptSafetensors, TheLengthOfTheHeader) {
 }
 
 TEST(CorruptSafetensors, WhatTheHeaderSays) {
-  EXPECT_EQ(refusal_of(one("F32", "[2]", "[0,8]"), "12345678"), "no error of the expected kind");
+  EXPECT_EQ(refusal_of(one("F32", "[2]", "[0,8]"), "12345678"), "no such error");
   EXPECT_THAT(refusal_of(one("F32", "[2]", "[0,8]"), "1234567"), HasSubstr("has 7 bytes of data"));
   EXPECT_THAT(refusal_of(one("F32", "[2]", "[0,8]"), "123456789"),
               StartsWith("f at byte 70: 1 bytes follow the last tensor"));
@@ -105,7 +106,7 @@ TEST(CorruptSafetensors, JsonOfAnotherForm) {
 }
 
 TEST(CorruptSafetensors, EveryTruncationAndChangeIsRefusedOrHarmless) {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_safetensors(folder.path("t"),
                     {tensor_of("a", DType::fp32, {2}, "12345678"), tensor_of("b", DType::uint8, {3}, "123")},
                     {{"format", "pt"}});

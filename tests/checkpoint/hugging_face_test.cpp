@@ -11,13 +11,15 @@
 #include "lockstep/data/tokenizer/tokenizer.h"
 
 #include "tests/checkpoint/tensors.h"
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::checkpoint {
 namespace {
 
-using data::testing::Folder;
-using data::testing::message_of;
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::tensor_of;
@@ -95,16 +97,30 @@ TEST(HuggingFaceConfig, RefusesWhatItIsNot) {
   EXPECT_THAT(refusal_of({{"num_key_value_heads", 3}}), HasSubstr("does not divide"));
   EXPECT_THAT(refusal_of({{"attention_bias", true}}), HasSubstr("attention_bias is true"));
   EXPECT_THAT(refusal_of({{"rope_scaling", {{"rope_type", "llama3"}}}}), HasSubstr("rope_scaling is {"));
+  EXPECT_THAT(refusal_of({{"rope_parameters", {{"rope_type", "default"}, {"factor", 8.0}}}}),
+              HasSubstr("rope_parameters is {"));
+  EXPECT_THAT(refusal_of({{"rope_parameters", 1}}), HasSubstr("rope_parameters is 1"));
+  EXPECT_THAT(refusal_of({{"rope_parameters", {{"rope_theta", "high"}}}}), HasSubstr("wrong kind"));
   EXPECT_THAT(refusal_of({{"hidden_act", "gelu"}}), HasSubstr("hidden_act is gelu"));
   EXPECT_THAT(refusal_of({{"activation_function", "relu"}}, gpt_model()), HasSubstr("relu"));
   for (const char* text : {"", "{", "[]", "1"}) EXPECT_THROW(read_config(text, "f"), DataError) << text;
+}
+
+TEST(HuggingFaceConfig, ReadsNewerFolders) {
+  nlohmann::json json = nlohmann::json::parse(to_config_json({.model = llama_model()}));
+  json.erase("rope_theta");
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 500000.0}};
+  json["eos_token_id"] = {7, 8};
+  const FolderConfig found = read_config(json.dump(), "f");
+  EXPECT_EQ(found.model.rope_theta, 500000.0);
+  EXPECT_EQ(found.end_of_text, 7U);
 }
 
 // Text that would exhaust the stack of whoever prints it.
 TEST(HuggingFaceConfig, RefusesADeepNest) {
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   const std::string json = R"({"model_type": "gpt2", "n_layer": )" + deep + "}";
-  EXPECT_THAT(message_of<DataError>([&] { read_config(json, "f"); }), HasSubstr("f: it is nested deeper"));
+  EXPECT_THAT(error_of<DataError>([&] { read_config(json, "f"); }), HasSubstr("f: it is nested deeper"));
 }
 
 TEST(HuggingFaceConfig, AnEndOfTextBeyondTheVocabularyIsNone) {
@@ -130,7 +146,7 @@ class SavedFolder : public ::testing::Test {
     return tensor == nullptr ? "none" : testing::text_of(file->bytes_of(*tensor));
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   std::string path_ = folder_.path("");
 };
 
@@ -167,6 +183,26 @@ TEST_F(SavedFolder, WeightsThatWereThereBeforeAreReplaced) {
   EXPECT_EQ(folder_.names().size(), 6U);
 }
 
+TEST_F(SavedFolder, IsReplacedAsAWhole) {
+  save(6);
+  folder_.write("of_another_model.txt", "x");
+  const std::string partial = std::filesystem::path(path_).parent_path().string() + ".partial";
+  std::filesystem::create_directories(partial + "/left_by_a_crash");
+  save(100);
+  EXPECT_THAT(folder_.names(),
+              UnorderedElementsAre("config.json", "generation_config.json", "model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(partial));
+}
+
+TEST_F(SavedFolder, StaysWhenTheNewOneCannotBeWritten) {
+  save(100);
+  std::vector<OutgoingTensor> broken = tensors();
+  broken.back().fill = [](Bytes) { throw UsageError("no space left"); };
+  EXPECT_THROW(save_folder(path_, {.model = gpt_model()}, std::move(broken), nullptr), UsageError);
+  EXPECT_EQ(content("c"), "ccccccccc");
+  EXPECT_EQ(ModelFolder(path_).config().model.name, spec::ModelFamily::llama);
+}
+
 TEST_F(SavedFolder, AnIndexThatLeadsElsewhereIsRefused) {
   save(6);
   for (const char* map : {R"({})", R"({"a":1})", R"({"a":"../x.safetensors"})", R"({"a":"/etc/passwd"})",
@@ -179,7 +215,7 @@ TEST_F(SavedFolder, AnIndexThatLeadsElsewhereIsRefused) {
 }
 
 TEST_F(SavedFolder, AFolderThatIsNoneIsTheUsersMistake) {
-  EXPECT_THAT(message_of<UsageError>([&] { ModelFolder{path_}; }), HasSubstr("there is no config.json"));
+  EXPECT_THAT(error_of<UsageError>([&] { ModelFolder{path_}; }), HasSubstr("there is no config.json"));
 }
 
 class State : public ::testing::Test {
@@ -205,7 +241,7 @@ class State : public ::testing::Test {
     read_state(ModelFolder(path_), tensors, [](std::string_view name) { return name == "mask"; });
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   std::string path_ = folder_.path("");
   std::vector<float> plain_ = std::vector<float>(4);
   std::vector<float> turned_ = std::vector<float>(6);
@@ -240,18 +276,18 @@ TEST_F(State, NamesTheFirstTensorThatDoesNotFit) {
   save(DType::fp32);
   std::vector<StateTensor> other = state();
   other[1].shape = {3, 2};
-  EXPECT_THAT(message_of<UsageError>([&] { read(other); }),
+  EXPECT_THAT(error_of<UsageError>([&] { read(other); }),
               HasSubstr("tensor 'x.turned' has the shape [3, 2], but the model needs [2, 3]"));
   other = state();
   other.push_back({.name = "more", .shape = {1}, .values = plain_});
-  EXPECT_THAT(message_of<UsageError>([&] { read(other); }), HasSubstr("tensor 'more' is missing"));
+  EXPECT_THAT(error_of<UsageError>([&] { read(other); }), HasSubstr("tensor 'more' is missing"));
   other = state();
   other.pop_back();
-  EXPECT_THAT(message_of<UsageError>([&] { read(other); }),
+  EXPECT_THAT(error_of<UsageError>([&] { read(other); }),
               HasSubstr("tensor 'x.turned' is not a parameter of the model"));
   save_folder(path_, {.model = llama_model()},
               {tensor_of("x.plain", DType::int32, {4}, std::string(16, 'x'))}, nullptr);
-  EXPECT_THAT(message_of<UsageError>([&] { read(state()); }), HasSubstr("'x.plain' is of type I32"));
+  EXPECT_THAT(error_of<UsageError>([&] { read(state()); }), HasSubstr("'x.plain' is of type I32"));
 }
 
 TEST_F(State, WhatMayBeIgnoredIs) {

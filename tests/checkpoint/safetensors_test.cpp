@@ -8,19 +8,20 @@
 #include "lockstep/checkpoint/safetensors/file.h"
 
 #include "tests/checkpoint/tensors.h"
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/files.h"
 
 namespace lockstep::checkpoint {
 namespace {
 
-using data::testing::Folder;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using testing::tensor_of;
 using testing::text_of;
 
 // Byte for byte what the format's own writer makes of the same tensors.
 TEST(Safetensors, WritesTheBytesOfTheFormat) {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_safetensors(folder.path("t"),
                     {tensor_of("b", DType::bf16, {1, 2}, "BBBB"), tensor_of("c", DType::fp32, {}, "CCCC"),
                      tensor_of("a", DType::bf16, {1}, "AA")},
@@ -41,7 +42,7 @@ TEST(Safetensors, EveryDTypeHasANameOfItsOwn) {
 }
 
 TEST(Safetensors, WhatIsWrittenIsRead) {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::mt19937 random(3);
   for (int trial = 0; trial < 50; ++trial) {
     std::map<std::string, std::string> contents;
@@ -74,7 +75,7 @@ TEST(Safetensors, WhatIsWrittenIsRead) {
 }
 
 TEST(Safetensors, AFailedWriteLeavesTheOldFileAlone) {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_safetensors(folder.path("t"), {tensor_of("a", DType::uint8, {1}, "A")}, {});
   const std::string before = folder.read("t");
   OutgoingTensor broken = tensor_of("a", DType::uint8, {1}, "B");

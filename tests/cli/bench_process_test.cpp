@@ -19,6 +19,7 @@
 #include "lockstep/base/deadline.h"
 
 #include "tests/cli/program.h"
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -152,7 +153,7 @@ TEST(BenchProcesses, ASignalEndsTheRunInOrder) {
     arguments.insert(arguments.begin(),
                      {"bench", "collectives", "--bytes", "1M", "--turns", "1000", "--json"});
     const auto before = names_in("/dev/shm");
-    Program program(arguments, {{"TMPDIR", folder.file("")}});
+    Program program(arguments, {{"TMPDIR", folder.path("")}});
     // The MPI opponent is started first, as one process; its ranks make their files a little later.
     const auto children = wait_for_children(program.pid(), arguments.back() == "loopback" ? 0 : 2);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -189,7 +190,7 @@ TEST(BenchProcesses, KillingTheCoordinatorEndsItsRanks) {
   // Killed while its ranks call in, it cannot remove the socket they call.
   const TemporaryFolder folder;
   Program program({"bench", "collectives", "--bytes", "1M", "--turns", "1000", "--json"},
-                  {{"TMPDIR", folder.file(".")}});
+                  {{"TMPDIR", folder.path(".")}});
   const std::vector<pid_t> ranks = wait_for_children(program.pid(), 2);
   ASSERT_EQ(ranks.size(), 2U);
   program.kill_alone();

@@ -14,7 +14,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/comm/link_model.h"
 
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
+#include "tests/support/scoped_variable.h"
 
 namespace lockstep::cli {
 namespace {
@@ -124,9 +125,9 @@ TEST(BenchCollectives, TunePrintsTheModelAndItsChoices) {
 
 // `lockstep bench collectives --tune > links.toml` makes a file for LOCKSTEP_LINK_MODEL.
 TEST(BenchCollectives, TunePrintsAFileWithTheModel) {
-  const test::ScratchDirectory folder;
+  const test::TemporaryFolder folder;
   const comm::LinkModel model =
-      comm::load_link_model(folder.file("links.toml", output_of({"--tune", "--bytes", "4K"})));
+      comm::load_link_model(folder.write("links.toml", output_of({"--tune", "--bytes", "4K"})));
   EXPECT_NE(model.memory, comm::LinkModel().memory);
   EXPECT_NE(model.add_gigabytes_per_second, comm::LinkModel().add_gigabytes_per_second);
 }
@@ -134,12 +135,12 @@ TEST(BenchCollectives, TunePrintsAFileWithTheModel) {
 // Where only bytes count and where only depth counts, different algorithms are the fastest.
 TEST(BenchCollectives, FollowsTheModelOfTheEnvironment) {
   const std::vector<std::string> arguments = {"--ranks", "4", "--bytes", "64K", "--exact", "false"};
-  const test::ScratchDirectory folder;
+  const test::TemporaryFolder folder;
   std::set<std::string> chosen;
   for (const comm::Link& memory :
        {comm::Link{.latency_us = 0, .message_us = 0, .gigabytes_per_second = 1e-3},
         comm::Link{.latency_us = 1e4, .message_us = 0, .gigabytes_per_second = 1e6}}) {
-    const auto file = folder.file("links.toml", comm::to_toml({.memory = memory}));
+    const auto file = folder.write("links.toml", comm::to_toml({.memory = memory}));
     const test::ScopedVariable variable("LOCKSTEP_LINK_MODEL", file.c_str());
     chosen.insert(lines_of(arguments).at(0)["algorithm"]);
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/host_memory.h"
 
-#include <fstream>
+#include <cstdint>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "tests/support/files.h"
 
 namespace lockstep::cli {
 namespace {
@@ -15,22 +17,18 @@ constexpr std::uint64_t kMiB = 1 << 20;
 class HostMemoryOf : public ::testing::Test {
  protected:
   HostMemoryOf() {
-    std::string pattern = ::testing::TempDir() + "/memoryXXXXXX";
-    root_ = ::mkdtemp(pattern.data());
     write("proc/meminfo", "MemTotal:  1024000 kB\nMemFree:  1024 kB\nMemAvailable:  614400 kB\n");
   }
-  ~HostMemoryOf() override { std::filesystem::remove_all(root_); }
 
-  void write(const std::string& path, const std::string& text) const {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
-  }
+  void write(const std::string& path, const std::string& text) const { root_.write(path, text); }
+  HostMemory read() const { return read_host_memory(root_.path()); }
 
-  std::filesystem::path root_;
+ private:
+  test::TemporaryFolder root_;
 };
 
 TEST_F(HostMemoryOf, NoControlGroup) {
-  const HostMemory memory = read_host_memory(root_);
+  const HostMemory memory = read();
   EXPECT_EQ(memory.total, 1000 * kMiB);
   EXPECT_EQ(memory.usable(), 600 * kMiB);
   EXPECT_FALSE(memory.group_limit);
@@ -42,7 +40,7 @@ TEST_F(HostMemoryOf, Version2CountsTheTightestGroupAndWhatItHolds) {
   write("sys/fs/cgroup/outer/memory.current", std::to_string(150 * kMiB));
   write("sys/fs/cgroup/outer/memory.stat", "anon 5\ninactive_file " + std::to_string(50 * kMiB) + "\n");
   write("sys/fs/cgroup/outer/inner/memory.max", "max");
-  const HostMemory memory = read_host_memory(root_);
+  const HostMemory memory = read();
   EXPECT_EQ(memory.group_limit, 300 * kMiB);
   EXPECT_EQ(memory.usable(), 200 * kMiB);
 }
@@ -51,9 +49,9 @@ TEST_F(HostMemoryOf, Version1InAContainerStandsAtTheMount) {
   write("proc/self/cgroup", "7:cpu,cpuacct:/docker/abc\n5:memory:/docker/abc\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", std::to_string(100 * kMiB));
   write("sys/fs/cgroup/memory/memory.usage_in_bytes", std::to_string(120 * kMiB));
-  EXPECT_EQ(read_host_memory(root_).usable(), 0U) << "over its limit";
+  EXPECT_EQ(read().usable(), 0U) << "over its limit";
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
-  EXPECT_FALSE(read_host_memory(root_).group_limit) << "a number that means none";
+  EXPECT_FALSE(read().group_limit) << "a number that means none";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "lockstep/base/deadline.h"
 
 #include "tests/cli/program.h"
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -70,8 +71,8 @@ TEST(Launch, CanBeEndedWhileNobodyReadsItsOutput) {
   const TemporaryFolder folder;
   Program program(
       {"launch", "-n", "2", "--prefix", "--grace", "0.3", "sh", "-c", "echo > $F/up$RANK; exec yes"},
-      {{"F", folder.file("")}});
-  for (const char* name : {"up0", "up1"}) wait_for_line(folder.file(name));
+      {{"F", folder.path("")}});
+  for (const char* name : {"up0", "up1"}) wait_for_line(folder.path(name));
   std::this_thread::sleep_for(milliseconds(300));  // until all pipes are full
   program.signal(SIGTERM);
   EXPECT_TRUE(ends_unread(program.pid()));
@@ -105,20 +106,20 @@ TEST(Launch, ForwardsSignals) {
   TemporaryFolder folder;
   Program program(
       launch(2, "trap 'echo > $F/term$RANK; exit 0' TERM; echo > $F/up$RANK; while :; do sleep 0.05; done"),
-      {{"F", folder.file("")}});
-  wait_for_line(folder.file("up0"));
-  wait_for_line(folder.file("up1"));
+      {{"F", folder.path("")}});
+  wait_for_line(folder.path("up0"));
+  wait_for_line(folder.path("up1"));
   ::kill(program.pid(), SIGTERM);
   EXPECT_EQ(program.finish().exit_code, 0);
-  EXPECT_EQ(lines_in(read_file(folder.file("term0"))), 1u);
-  EXPECT_EQ(lines_in(read_file(folder.file("term1"))), 1u);
+  EXPECT_EQ(lines_in(read_file(folder.path("term0"))), 1u);
+  EXPECT_EQ(lines_in(read_file(folder.path("term1"))), 1u);
 }
 
 TEST(Launch, InterruptedRanksGiveTheSignalsCode) {
   TemporaryFolder folder;
-  Program program(launch(2, "echo > $F/up$RANK; exec sleep 600"), {{"F", folder.file("")}});
-  wait_for_line(folder.file("up0"));
-  wait_for_line(folder.file("up1"));
+  Program program(launch(2, "echo > $F/up$RANK; exec sleep 600"), {{"F", folder.path("")}});
+  wait_for_line(folder.path("up0"));
+  wait_for_line(folder.path("up1"));
   ::kill(program.pid(), SIGINT);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 130);
@@ -141,10 +142,10 @@ TEST(Launch, KillingTheLauncherLeavesNoOrphan) {
   // Orphans become our children, so that their end can be seen.
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   TemporaryFolder folder;
-  Program program(launch(3, "echo $$ > $F/pid$RANK; exec sleep 600"), {{"F", folder.file("")}});
+  Program program(launch(3, "echo $$ > $F/pid$RANK; exec sleep 600"), {{"F", folder.path("")}});
   std::vector<pid_t> workers;
   for (int rank = 0; rank < 3; ++rank) {
-    workers.push_back(std::stoi(wait_for_line(folder.file("pid" + std::to_string(rank)))));
+    workers.push_back(std::stoi(wait_for_line(folder.path("pid" + std::to_string(rank)))));
   }
   program.kill_alone();
   EXPECT_EQ(program.finish().exit_code, 137);

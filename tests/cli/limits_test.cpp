@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -49,7 +50,7 @@ TEST(Output, ALostResultIsAFailureOfEveryCommand) {
                                 "bench collectives --transport loopback --bytes 4K --turns 5 --turn-ms 1"}) {
       const TemporaryFolder folder;
       const Finished finished =
-          run_shell(std::string("exec \"$LOCKSTEP\" ") + command + " " + to, {{"FOLDER", folder.file("")}});
+          run_shell(std::string("exec \"$LOCKSTEP\" ") + command + " " + to, {{"FOLDER", folder.path("")}});
       expect_sentence(finished, 74, "cannot write");
     }
   }
@@ -66,9 +67,9 @@ TEST(Output, AReaderThatLeavesEndsTheRun) {
 TEST(FileSize, KeygenLeavesNoHalfWrittenFile) {
   const TemporaryFolder folder;
   const Finished finished =
-      run_shell("ulimit -f 0; exec \"$LOCKSTEP\" keygen $FOLDER/secret", {{"FOLDER", folder.file("")}});
+      run_shell("ulimit -f 0; exec \"$LOCKSTEP\" keygen $FOLDER/secret", {{"FOLDER", folder.path("")}});
   expect_sentence(finished, 2, "File too large");
-  EXPECT_FALSE(std::filesystem::exists(folder.file("secret")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("secret")));
 }
 
 TEST(FileSize, RanksKeepTheDefaultOfTheSignal) {
@@ -76,7 +77,7 @@ TEST(FileSize, RanksKeepTheDefaultOfTheSignal) {
   const TemporaryFolder folder;
   const Finished finished =
       run_shell("ulimit -f 0; exec \"$LOCKSTEP\" launch -n 1 -- sh -c 'echo x > $FOLDER/file'",
-                {{"FOLDER", folder.file("")}});
+                {{"FOLDER", folder.path("")}});
   EXPECT_EQ(finished.exit_code, 128 + SIGXFSZ) << finished.error_output;
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -19,18 +20,18 @@ const std::string kExample = std::string(LOCKSTEP_EXAMPLES) + "/mlp";
 class MlpProgram : public ::testing::Test {
  protected:
   MlpProgram() {
-    EXPECT_EQ(run_shell("python3 " + kExample + "/make_data.py " + folder_.file("d")).exit_code, 0);
+    EXPECT_EQ(run_shell("python3 " + kExample + "/make_data.py " + folder_.path("d")).exit_code, 0);
   }
 
   Finished train(std::vector<std::string> flags) {
-    flags.insert(flags.begin(), {"train", kExample + "/run.toml", "--data.train", folder_.file("d/train.npy"),
-                                 "--data.validation", folder_.file("d/validation.npy")});
+    flags.insert(flags.begin(), {"train", kExample + "/run.toml", "--data.train", folder_.path("d/train.npy"),
+                                 "--data.validation", folder_.path("d/validation.npy")});
     return run_program(std::move(flags));
   }
 
   // Loss, gradient norm and validation loss of every step.
   std::vector<nlohmann::json> steps_of(const std::string& run) {
-    std::istringstream lines(read_file(folder_.file(run) + "/metrics.jsonl"));
+    std::istringstream lines(read_file(folder_.path(run) + "/metrics.jsonl"));
     std::vector<nlohmann::json> steps;
     for (std::string line; std::getline(lines, line);) {
       const nlohmann::json step = nlohmann::json::parse(line);
@@ -48,7 +49,7 @@ TEST_F(MlpProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
     for (const char* workers : {"1", "2", "3"}) {
       const std::string run = std::string(sharding) + workers;
       const Finished finished = train({"--workers", workers, "--data.sharding", sharding, "--training.steps",
-                                       "60", "--job.dump_folder", folder_.file(run)});
+                                       "60", "--job.dump_folder", folder_.path(run)});
       ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
       const std::vector<nlohmann::json> steps = steps_of(run);
       ASSERT_EQ(steps.size(), 60U);
@@ -60,9 +61,9 @@ TEST_F(MlpProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
 }
 
 TEST_F(MlpProgram, ACorruptFileEndsWithItsNameAndOffset) {
-  const std::string file = folder_.file("d/train.npy");
+  const std::string file = folder_.path("d/train.npy");
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 3);
-  const Finished finished = train({"--job.dump_folder", folder_.file("run")});
+  const Finished finished = train({"--job.dump_folder", folder_.path("run")});
   EXPECT_EQ(finished.exit_code, 65);
   EXPECT_THAT(finished.error_output, HasSubstr(file + " at byte "));
   EXPECT_EQ(lines_in(finished.error_output), 1) << finished.error_output;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -48,13 +49,13 @@ lr = 1e-2
 lanes = 2
 )");
     const Finished trained =
-        run_program({"train", run_file_, "--workers", "2", "--job.dump_folder", folder_->file("run")});
+        run_program({"train", run_file_, "--workers", "2", "--job.dump_folder", folder_->path("run")});
     ASSERT_EQ(trained.exit_code, 0) << trained.error_output;
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
-  static std::string corpus() { return folder_->file("corpus"); }
-  static std::string model() { return folder_->file("run") + "/model"; }
+  static std::string corpus() { return folder_->path("corpus"); }
+  static std::string model() { return folder_->path("run") + "/model"; }
 
   static Finished generate(std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"generate", model()});
@@ -74,7 +75,7 @@ lanes = 2
   }
   // A copy of the model with other bytes in one of its files.
   static std::string copy_with(const std::string& file, const std::string& content) {
-    const std::string copy = folder_->file("copy");
+    const std::string copy = folder_->path("copy");
     std::filesystem::remove_all(copy);
     std::filesystem::copy(model(), copy);
     std::ofstream(copy + "/" + file, std::ios::binary | std::ios::trunc) << content;
@@ -142,7 +143,7 @@ TEST_F(ModelFolder, EvaluatesACorpus) {
 }
 
 TEST_F(ModelFolder, BadCorporaGetOneSentence) {
-  EXPECT_THAT(sentence(run_program({"eval", model(), "--data", folder_->file("none")}), 2),
+  EXPECT_THAT(sentence(run_program({"eval", model(), "--data", folder_->path("none")}), 2),
               HasSubstr("none"));
   EXPECT_THAT(sentence(run_program({"eval", model(), "--data", corpus(), "--seq-len", "49"}), 2),
               HasSubstr("longer than the 48 places"));
@@ -150,8 +151,8 @@ TEST_F(ModelFolder, BadCorporaGetOneSentence) {
 
 TEST_F(ModelFolder, BadFoldersGetOneSentence) {
   const auto generated = [](const std::string& folder) { return run_program({"generate", folder}); };
-  EXPECT_THAT(sentence(generated(folder_->file("nowhere")), 2), HasSubstr("nowhere"));
-  EXPECT_THAT(sentence(generated(folder_->file("run")), 2), HasSubstr("config.json"));
+  EXPECT_THAT(sentence(generated(folder_->path("nowhere")), 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence(generated(folder_->path("run")), 2), HasSubstr("config.json"));
   EXPECT_THAT(sentence(generated(copy_with("config.json", "{")), 65), HasSubstr("config.json"));
   EXPECT_THAT(sentence(generated(copy_with("model.safetensors", "")), 65), HasSubstr("model.safetensors"));
   const std::string whole = read_file(model() + "/model.safetensors");
@@ -167,11 +168,11 @@ TEST_F(ModelFolder, TrainsFurther) {
   const auto further = [&](std::vector<std::string> flags) {
     flags.insert(flags.begin(),
                  {"train", run_file_, "--checkpoint.initial_load_path", model(), "--job.dump_folder",
-                  folder_->file("further"), "--training.steps", "2", "--workers", "2"});
+                  folder_->path("further"), "--training.steps", "2", "--workers", "2"});
     return run_program(flags);
   };
   ASSERT_EQ(further({}).exit_code, 0);
-  std::ifstream metrics(folder_->file("further") + "/metrics.jsonl");
+  std::ifstream metrics(folder_->path("further") + "/metrics.jsonl");
   std::string first;
   std::getline(metrics, first);
   EXPECT_LT(nlohmann::json::parse(first).at("loss"), 0.5) << "it begins where the other run ended";

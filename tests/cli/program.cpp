@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -15,6 +12,8 @@
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/transport/connect/listener.h"
+
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -92,25 +91,6 @@ Finished run_shell(const std::string& script, const Environment& extra) {
   options.arguments = {"sh", "-c", script};
   options.environment["LOCKSTEP"] = LOCKSTEP_PROGRAM;
   return Program(options).finish();
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = ::testing::TempDir() + "/cliXXXXXX";
-  path_ = ::mkdtemp(pattern.data());
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::filesystem::remove_all(path_);
-}
-
-std::string TemporaryFolder::write(const std::string& name, const std::string& content) const {
-  std::ofstream(file(name)) << content;
-  return file(name);
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::uint16_t free_port() {

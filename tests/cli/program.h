@@ -5,15 +5,18 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "lockstep/rendezvous/process.h"
 
+#include "tests/support/files.h"
+
 namespace lockstep::testing {
 
 using rendezvous::Environment;
+using test::read_file;
+using test::TemporaryFolder;
 
 struct Finished {
   int exit_code = -1;  // 128 + signal when it was killed
@@ -45,21 +48,6 @@ Finished run_program(std::vector<std::string> arguments, const Environment& extr
 
 // A shell script that finds the program as "$LOCKSTEP", in the same environment.
 Finished run_shell(const std::string& script, const Environment& extra = {});
-
-// A folder that is removed with all its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  // Writes a file and gives its path.
-  std::string write(const std::string& name, const std::string& content) const;
-
- private:
-  std::filesystem::path path_;
-};
-
-std::string read_file(const std::string& path);
 
 // A loopback port that nobody listened on a moment ago.
 std::uint16_t free_port();

@@ -10,6 +10,8 @@
 
 #include "lockstep/transport/connect/listener.h"
 
+#include "tests/support/files.h"
+
 namespace lockstep::testing {
 namespace {
 
@@ -145,7 +147,7 @@ TEST(Doctor, SurvivesAReaderThatGoesAway) {
 
 TEST(Keygen, WritesAPrivateFileOnce) {
   TemporaryFolder folder;
-  const std::string path = folder.file("secret");
+  const std::string path = folder.path("secret");
   const Finished finished = run_program({"keygen", path});
   EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
   struct stat info {};
@@ -167,7 +169,7 @@ TEST(Keygen, NamesAFolderThatDoesNotExist) {
 
 TEST(Keygen, SaysWhatToNameInstead) {
   const TemporaryFolder folder;
-  expect_refusal(run_program({"keygen", folder.file("")}), 2, "is a folder: name the file to create in it");
+  expect_refusal(run_program({"keygen", folder.path("")}), 2, "is a folder: name the file to create in it");
   expect_refusal(run_program({"keygen", "/dev/null"}), 2, "/dev/null is there and is not an ordinary file");
   expect_refusal(run_program({"keygen", "/dev/shm"}), 2, "/dev/shm is a folder");
 }
@@ -186,7 +188,7 @@ TEST(BadInput, MalformedHostFile) {
   const std::string hosts = folder.write("hosts", "a slots=2\nb slots=many\n");
   expect_refusal(run_program({"launch", "--hostfile", hosts, "true"}), 2,
                  hosts + ":2: slots is 'many': expected a whole number from 1 to 65536");
-  expect_refusal(run_program({"launch", "--hostfile", folder.file("none"), "true"}), 2,
+  expect_refusal(run_program({"launch", "--hostfile", folder.path("none"), "true"}), 2,
                  "No such file or directory; it has a line such as `node1 slots=4` for each host");
   expect_refusal(run_program({"doctor", "--meet", "--hostfile", hosts}), 2, hosts + ":2: slots is 'many'");
 }

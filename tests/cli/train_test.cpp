@@ -14,6 +14,7 @@
 #include "lockstep/base/file_lock.h"
 
 #include "tests/cli/program.h"
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -31,7 +32,7 @@ class TrainProgram : public ::testing::Test {
     for (int i = 0; i < 4000; ++i) text += "line " + std::to_string(i * i % 977) + " of the text\n";
     const std::string file = folder_.write("text.txt", text);
     const Finished prepared =
-        run_program({"prepare", file, "--tokenizer", "bytes", "--output", folder_.file("corpus")});
+        run_program({"prepare", file, "--tokenizer", "bytes", "--output", folder_.path("corpus")});
     EXPECT_EQ(prepared.exit_code, 0) << prepared.error_output;
     run_ = folder_.write("run.toml", R"([model]
 name = "llama"
@@ -42,8 +43,8 @@ kv_heads = 2
 ffn_width = 64
 vocab_size = 512
 [data]
-train = [")" + folder_.file("corpus") + R"("]
-validation = [")" + folder_.file("corpus") +
+train = [")" + folder_.path("corpus") + R"("]
+validation = [")" + folder_.path("corpus") +
                                          R"("]
 [training]
 steps = 4
@@ -65,14 +66,14 @@ steps = 3
 
   // Of a run that goes on in the background.
   void wait_for_a_step(const std::string& run) {
-    for (int i = 0; i < 600 && read_file(folder_.file(run) + "/metrics.jsonl").empty(); ++i) {
+    for (int i = 0; i < 600 && read_file(folder_.path(run) + "/metrics.jsonl").empty(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }
 
   // What every step of a run came to, without times and what the machine did.
   std::vector<nlohmann::json> steps_of(const std::string& run) {
-    std::istringstream lines(read_file(folder_.file(run) + "/metrics.jsonl"));
+    std::istringstream lines(read_file(folder_.path(run) + "/metrics.jsonl"));
     std::vector<nlohmann::json> steps;
     for (std::string line; std::getline(lines, line);) {
       nlohmann::json step = nlohmann::json::parse(line);
@@ -94,7 +95,7 @@ TEST_F(TrainProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
     for (const char* workers : {"1", "2", "3"}) {
       const std::string run = std::string(dtype) + workers;
       const Finished finished =
-          train({"--workers", workers, "--training.dtype", dtype, "--job.dump_folder", folder_.file(run)});
+          train({"--workers", workers, "--training.dtype", dtype, "--job.dump_folder", folder_.path(run)});
       ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
       EXPECT_THAT(finished.output, HasSubstr("done after 4 of 4 steps"));
       const std::vector<nlohmann::json> steps = steps_of(run);
@@ -108,36 +109,36 @@ TEST_F(TrainProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
 
 TEST_F(TrainProgram, TheLogHasWhatTheRunSaid) {
   const Finished finished =
-      train({"--workers", "2", "--metrics.log_freq", "3", "--job.dump_folder", folder_.file("logged")});
+      train({"--workers", "2", "--metrics.log_freq", "3", "--job.dump_folder", folder_.path("logged")});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_THAT(finished.output, AllOf(HasSubstr("2 workers, 4 lanes"), HasSubstr("step 3/4  loss"),
                                      HasSubstr("validation loss"), HasSubstr("done after 4")));
-  EXPECT_EQ(read_file(folder_.file("logged") + "/log.txt"), finished.output);
+  EXPECT_EQ(read_file(folder_.path("logged") + "/log.txt"), finished.output);
 }
 
 TEST_F(TrainProgram, TheResolvedRunGivesTheSameRun) {
-  ASSERT_EQ(train({"--workers", "2", "--job.dump_folder", folder_.file("a")}).exit_code, 0);
+  ASSERT_EQ(train({"--workers", "2", "--job.dump_folder", folder_.path("a")}).exit_code, 0);
   const Finished again =
-      run_program({"train", folder_.file("a") + "/resolved.toml", "--job.dump_folder", folder_.file("b")});
+      run_program({"train", folder_.path("a") + "/resolved.toml", "--job.dump_folder", folder_.path("b")});
   ASSERT_EQ(again.exit_code, 0) << again.error_output;
   EXPECT_EQ(steps_of("b"), steps_of("a"));
 }
 
 TEST_F(TrainProgram, RanksMayComeFromALauncher) {
   const Finished finished = run_shell("\"$LOCKSTEP\" launch -n 2 -- \"$LOCKSTEP\" train " + run_ +
-                                      " --job.dump_folder " + folder_.file("launched"));
+                                      " --job.dump_folder " + folder_.path("launched"));
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_EQ(steps_of("launched").size(), 4U);
 }
 
 TEST_F(TrainProgram, EveryRankTracesItsActionsOnOneTimeLine) {
   ASSERT_EQ(train({"--workers", "2", "--metrics.enable_trace", "true", "--validation.freq", "0",
-                   "--job.dump_folder", folder_.file("traced")})
+                   "--job.dump_folder", folder_.path("traced")})
                 .exit_code,
             0);
   for (int rank : {0, 1}) {
     const auto trace = nlohmann::json::parse(
-        read_file(folder_.file("traced") + "/trace/rank_" + std::to_string(rank) + ".json"));
+        read_file(folder_.path("traced") + "/trace/rank_" + std::to_string(rank) + ".json"));
     std::map<std::string, int> seen;
     for (const nlohmann::json& event : trace.at("traceEvents")) {
       if (event.at("ph") != "X") continue;
@@ -159,7 +160,7 @@ TEST_F(TrainProgram, GradientsThatAreNotFiniteAreNamedAndEndTheRun) {
   const Finished finished =
       train({"--workers", "2", "--training.dtype", "fp16", "--training.initial_loss_scale", "1e9",
              "--training.min_loss_scale", "1e9", "--training.max_bad_steps", "2", "--training.steps", "20",
-             "--job.dump_folder", folder_.file("bad")});
+             "--job.dump_folder", folder_.path("bad")});
   EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("skipped: the gradient of "));
   EXPECT_THAT(finished.error_output,
@@ -169,7 +170,7 @@ TEST_F(TrainProgram, GradientsThatAreNotFiniteAreNamedAndEndTheRun) {
 TEST_F(TrainProgram, RanksThatDisagreeAreToldOnce) {
   const auto launched = [&](const std::string& flags_of_rank_1) {
     return run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'f=; test $RANK = 1 && f=\"" + flags_of_rank_1 +
-                     "\"; exec \"$LOCKSTEP\" train " + run_ + " --job.dump_folder " + folder_.file("apart") +
+                     "\"; exec \"$LOCKSTEP\" train " + run_ + " --job.dump_folder " + folder_.path("apart") +
                      " $f'");
   };
   const Finished other_seed = launched("--training.seed 7");
@@ -180,20 +181,45 @@ TEST_F(TrainProgram, RanksThatDisagreeAreToldOnce) {
   EXPECT_EQ(other_threads.exit_code, 0) << other_threads.error_output;
 }
 
-TEST_F(TrainProgram, CorruptDataOnOneRankIsTheCauseThatIsTold) {
-  const Finished finished =
-      run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'test $RANK = 1 && exec \"$LOCKSTEP\" train " + run_ +
-                " --data.train \"[\\\"/nowhere\\\"]\"; exec \"$LOCKSTEP\" train " + run_ +
-                " --job.dump_folder " + folder_.file("half") + "'");
-  EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
-  EXPECT_THAT(finished.error_output, HasSubstr("/nowhere"));
+TEST_F(TrainProgram, BadDataOnOneRankIsTheCauseThatIsTold) {
+  const std::string corrupt = folder_.write("corrupt.bin", std::string(200'000, '\xff'));
+  for (const auto& [corpus, code] : std::map<std::string, int>{{"/nowhere", 2}, {corrupt, 65}}) {
+    const Finished finished =
+        run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'test $RANK = 1 && exec \"$LOCKSTEP\" train " + run_ +
+                  " --data.train \"[\\\"" + corpus + "\\\"]\"; exec \"$LOCKSTEP\" train " + run_ +
+                  " --job.dump_folder " + folder_.path("half") + "'");
+    EXPECT_EQ(finished.exit_code, code) << finished.error_output;
+    EXPECT_THAT(finished.error_output, HasSubstr(corpus));
+  }
+}
+
+TEST_F(TrainProgram, ACorpusThatIsCutMeanwhileIsBadData) {
+  Program program({"train", run_, "--training.steps", "1000000", "--validation.freq", "0",
+                   "--job.dump_folder", folder_.path("cut")});
+  wait_for_a_step("cut");
+  std::filesystem::resize_file(folder_.path("corpus.bin"), 10);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 65) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("corpus.bin at byte 10: the file ends here"));
+}
+
+TEST_F(TrainProgram, AFrozenWorkerIsNamedAtTheDeadline) {
+  Program program({"train", run_, "--workers", "2", "--training.steps", "1000000",
+                   "--comm.train_timeout_seconds", "2", "--job.dump_folder", folder_.path("frozen")});
+  wait_for_a_step("frozen");
+  const std::string workers = "pgrep -f '[l]ockstep-trainer train.*" + folder_.path("frozen") + "'";
+  EXPECT_EQ(run_shell("kill -STOP $(" + workers + " | tail -n 1)").exit_code, 0);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("rank 1"));
+  EXPECT_EQ(run_shell(workers).output, "");
 }
 
 TEST_F(TrainProgram, AKilledWorkerEndsTheRun) {
   Program program({"train", run_, "--workers", "3", "--training.steps", "1000000", "--job.dump_folder",
-                   folder_.file("killed")});
+                   folder_.path("killed")});
   wait_for_a_step("killed");
-  const std::string workers = "pgrep -f '[l]ockstep-trainer train.*" + folder_.file("killed") + "'";
+  const std::string workers = "pgrep -f '[l]ockstep-trainer train.*" + folder_.path("killed") + "'";
   EXPECT_EQ(run_shell("kill -9 $(" + workers + " | tail -n 1)").exit_code, 0);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 137) << finished.error_output;
@@ -203,18 +229,18 @@ TEST_F(TrainProgram, AKilledWorkerEndsTheRun) {
 
 TEST_F(TrainProgram, ASignalThatComesTwiceAtOnceIsOneWish) {
   Program program({"train", run_, "--workers", "2", "--training.steps", "1000000", "--job.dump_folder",
-                   folder_.file("twice")});
+                   folder_.path("twice")});
   wait_for_a_step("twice");
   program.signal(SIGTERM);
   program.signal(SIGTERM);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 143) << finished.error_output;
-  EXPECT_TRUE(std::filesystem::exists(folder_.file("twice") + "/model/config.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("twice") + "/model/config.json"));
 }
 
 TEST_F(TrainProgram, ASignalEndsAllRanksAfterTheSameStep) {
   Program program({"train", run_, "--workers", "2", "--training.steps", "1000000", "--job.dump_folder",
-                   folder_.file("stopped")});
+                   folder_.path("stopped")});
   wait_for_a_step("stopped");
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   program.signal(SIGINT);
@@ -225,12 +251,12 @@ TEST_F(TrainProgram, ASignalEndsAllRanksAfterTheSameStep) {
   const auto last =
       "stopped after " + std::to_string(steps_of("stopped").back().at("step").get<int>()) + " of";
   EXPECT_THAT(finished.output, HasSubstr(last));
-  EXPECT_TRUE(std::filesystem::exists(folder_.file("stopped") + "/model/model.safetensors"));
-  EXPECT_FALSE(std::filesystem::exists(folder_.file("stopped") + "/lock"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("stopped") + "/model/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("stopped") + "/lock"));
 }
 
 TEST_F(TrainProgram, ARunIsNotReplacedUnlessAsked) {
-  const std::string where = folder_.file("once");
+  const std::string where = folder_.path("once");
   ASSERT_EQ(train({"--job.dump_folder", where}).exit_code, 0);
   const Finished refused = train({"--job.dump_folder", where, "--workers", "2"});
   EXPECT_EQ(refused.exit_code, 2);
@@ -245,7 +271,7 @@ TEST_F(TrainProgram, ARunIsNotReplacedUnlessAsked) {
 }
 
 TEST_F(TrainProgram, OneRunAtATimeWritesAFolder) {
-  const std::string where = folder_.file("busy");
+  const std::string where = folder_.path("busy");
   std::filesystem::create_directory(where);
   const FileLock other(where + "/lock");
   const Finished refused = train({"--job.dump_folder", where, "--workers", "2"});
@@ -255,13 +281,15 @@ TEST_F(TrainProgram, OneRunAtATimeWritesAFolder) {
 }
 
 TEST_F(TrainProgram, AMistakeDoesNotTouchTheRunThatIsToBeOverwritten) {
-  const std::string where = folder_.file("kept");
+  const std::string where = folder_.path("kept");
   ASSERT_EQ(train({"--job.dump_folder", where}).exit_code, 0);
   const std::string before = read_file(where + "/metrics.jsonl");
-  EXPECT_EQ(train({"--job.dump_folder", where, "--job.overwrite", "true", "--data.train", "[\"nowhere\"]"})
-                .exit_code,
-            2);
-  EXPECT_EQ(read_file(where + "/metrics.jsonl"), before);
+  for (const char* key : {"--data.train", "--data.validation"}) {
+    const Finished finished =
+        train({"--job.dump_folder", where, "--job.overwrite", "true", key, "[\"nowhere\"]"});
+    EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
+    EXPECT_EQ(read_file(where + "/metrics.jsonl"), before) << key;
+  }
 }
 
 TEST_F(TrainProgram, MistakesGetOneSentence) {
@@ -280,6 +308,11 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--model.vocab_size", "40"}, 65), HasSubstr("corpus"));
   EXPECT_THAT(sentence({"--job.dump_folder", "/proc/nowhere"}, 2), HasSubstr("/proc/nowhere"));
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence({"--data.validation", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
+  EXPECT_THAT(sentence({"--parallelism.lanes", "1", "--workers", "2"}, 2), HasSubstr("parallelism.lanes"));
+  EXPECT_THAT(sentence({"--parallelism.data", "3", "--workers", "2"}, 2), HasSubstr("parallelism.data"));
+  EXPECT_THAT(sentence({"--parallelism.lane_weights", "[1,2,3]", "--workers", "2"}, 2),
+              HasSubstr("lane_weights"));
   EXPECT_THAT(sentence({"--training.threads", "4096", "--workers", "2"}, 2),
               HasSubstr("training.threads = 4096"));
   EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 65), HasSubstr("corpus"));

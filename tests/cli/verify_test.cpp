@@ -13,6 +13,7 @@
 #include "lockstep/data/corpus/megatron_writer.h"
 
 #include "tests/cli/program.h"
+#include "tests/support/files.h"
 
 namespace lockstep::testing {
 namespace {
@@ -22,13 +23,13 @@ using ::testing::HasSubstr;
 std::string small_run(const TemporaryFolder& folder) {
   std::vector<data::Token> tokens(5000);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<data::Token>(i * i % 97);
-  data::MegatronWriter writer(folder.file("tokens"), data::TokenType::uint16);
+  data::MegatronWriter writer(folder.path("tokens"), data::TokenType::uint16);
   writer.add(tokens, true);
   writer.finish();
   return folder.write("run.toml",
                       "[model]\nname = \"llama\"\nlayers = 2\nwidth = 32\nheads = 4\nkv_heads = 2\n"
                       "vocab_size = 97\n[data]\ntrain = [\"" +
-                          folder.file("tokens") +
+                          folder.path("tokens") +
                           "\"]\n[training]\nsteps = 10\nseq_len = 16\nmicro_batch_size = 2\n"
                           "global_batch_size = 16\ndtype = \"bf16\"\n[parallelism]\nlanes = 4\n");
 }
@@ -62,6 +63,14 @@ TEST(Verify, ADifferenceIsNamed) {
                                          "--comm.exact", "false", "--comm.all_reduce", "ring"});
   EXPECT_EQ(finished.exit_code, 1) << finished.output << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("different: step 1, the gradient norm of rank 0 of 3"));
+}
+
+TEST(Verify, EndsAsItsRunsDo) {
+  const TemporaryFolder folder;
+  const Finished finished = run_program({"verify", small_run(folder), "--model.vocab_size", "50"});
+  EXPECT_EQ(finished.exit_code, 65) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("is not below the vocabulary of 50"));
+  EXPECT_EQ(lines_in(finished.error_output), 1) << finished.error_output;
 }
 
 TEST(Verify, RefusesWhatItCannotCompare) {

@@ -2,6 +2,7 @@
 #include "lockstep/comm/communicator.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <fstream>
 #include <span>
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/comm/collective_cases.h"
+#include "tests/comm/failures.h"
 #include "tests/support/ranks.h"
 #include "tests/support/values.h"
 #include "tests/support/worlds.h"
@@ -92,6 +94,29 @@ TEST(Communicator, PeerMemoryCanBeForgottenAndUsedAgain) {
     }
   });
 }
+
+class Messages : public OverTransport {};
+
+// What MPI programs do: post the receive first, then send.
+TEST_P(Messages, ASendDoesNotWaitForReceivesPostedBefore) {
+  run(2, [](comm::Communicator& world) {
+    std::array<float, 4> mine{}, theirs{};
+    const Bytes out = std::as_writable_bytes(std::span(mine));
+    const Bytes in = std::as_writable_bytes(std::span(theirs));
+    if (world.rank() == 0) {
+      comm::Work answer = world.recv_async(1, in);
+      world.send(1, out);
+      world.send(1, out);
+      answer.wait();
+    } else {
+      world.recv(0, in);
+      world.recv(0, in);
+      world.send(0, out);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, Messages, testing::Values("loopback", "shm", "tcp"), name_of_transport);
 
 TEST(Communicator, WorkOutlivesItsCommunicator) {
   run_ranks(2, [](comm::Communicator& world) {

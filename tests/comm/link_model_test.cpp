@@ -10,7 +10,8 @@
 #include "lockstep/base/error.h"
 #include "lockstep/comm/connect.h"
 
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
+#include "tests/support/scoped_variable.h"
 
 namespace lockstep::comm {
 namespace {
@@ -73,9 +74,9 @@ TEST(LinkModel, MustBeComplete) {
 }
 
 TEST(LinkModel, ComesFromAFile) {
-  const test::ScratchDirectory folder;
-  EXPECT_EQ(load_link_model(folder.file("links.toml", to_toml(LinkModel{}))), LinkModel{});
-  EXPECT_THROW(load_link_model(folder.file("long", std::string(2'000'000, '#'))), UsageError);
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(load_link_model(folder.write("links.toml", to_toml(LinkModel{}))), LinkModel{});
+  EXPECT_THROW(load_link_model(folder.write("long", std::string(2'000'000, '#'))), UsageError);
   EXPECT_THROW(load_link_model(folder.path() / "absent"), UsageError);
   EXPECT_THROW(load_link_model("/"), UsageError);
 }

@@ -9,15 +9,16 @@
 #include "lockstep/data/tokenizer/bpe_trainer.h"
 #include "lockstep/data/tokenizer/hugging_face.h"
 
-#include "tests/data/files.h"
 #include "tests/data/texts.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
+using test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::message_of;
 
 BpeModel trained(const char* pattern) {
   WordCounts counts;
@@ -97,24 +98,23 @@ TEST(BpeTokenizer, ComposesWhenTheModelAsksForIt) {
 
 TEST(BpeTokenizer, NamesTheBadByteOrToken) {
   const BpeTokenizer tokenizer(byte_model());
-  EXPECT_THAT(message_of<DataError>([&] { tokenizer.encode("abc\xFF"); }), HasSubstr("byte 3 of the text"));
-  EXPECT_THAT(message_of<DataError>([&] { tokenizer.decode(std::vector<Token>{257}); }),
+  EXPECT_THAT(error_of<DataError>([&] { tokenizer.encode("abc\xFF"); }), HasSubstr("byte 3 of the text"));
+  EXPECT_THAT(error_of<DataError>([&] { tokenizer.decode(std::vector<Token>{257}); }),
               HasSubstr("token 257"));
   BpeModel model = byte_model();
   model.tokens[7].clear();
-  EXPECT_THAT(message_of<DataError>([&] { BpeTokenizer{model}; }), HasSubstr("no token for the byte 7"));
+  EXPECT_THAT(error_of<DataError>([&] { BpeTokenizer{model}; }), HasSubstr("no token for the byte 7"));
 }
 
 TEST(LoadTokenizer, ReadsFilesFoldersAndTheBuiltInName) {
-  testing::Folder folder;
+  test::TemporaryFolder folder;
   const BpeTokenizer made(trained(kGpt2Pattern));
   folder.write("tokenizer.json", made.serialized());
   for (const std::string& name : {folder.path("tokenizer.json"), folder.path("")}) {
     EXPECT_EQ(load_tokenizer(name)->encode("the earth"), made.encode("the earth"));
   }
   EXPECT_EQ(load_tokenizer("bytes")->vocab_size(), 257U);
-  EXPECT_THAT(message_of<UsageError>([&] { load_tokenizer(folder.path("none")); }),
-              HasSubstr("No such file"));
+  EXPECT_THAT(error_of<UsageError>([&] { load_tokenizer(folder.path("none")); }), HasSubstr("No such file"));
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 
 #include "lockstep/base/error.h"
 
-#include "tests/data/files.h"
-
 namespace lockstep::data {
 namespace {
 

@@ -11,17 +11,19 @@
 #include "lockstep/data/corpus/megatron_writer.h"
 #include "lockstep/data/sampling/windows.h"
 
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
+using test::error_of;
+using test::TemporaryFolder;
 using testing::all_tokens;
 using testing::bytes_of;
 using ::testing::ElementsAre;
-using testing::Folder;
 using ::testing::HasSubstr;
-using testing::message_of;
 
 std::string llmc_file(std::int32_t magic, std::int32_t version, std::int32_t count,
                       const std::string& tokens) {
@@ -39,13 +41,13 @@ void write_megatron(const std::string& prefix, std::vector<Token> tokens) {
 }
 
 TEST(Corpus, ReadsNanoGpt) {
-  Folder folder;
+  TemporaryFolder folder;
   folder.write("train.bin", bytes_of<std::uint16_t>({1, 2, 65535}));
   EXPECT_THAT(all_tokens(*open_corpus(folder.path("train.bin"), {})), ElementsAre(1, 2, 65535));
 }
 
 TEST(Corpus, ReadsBothKindsOfLlmC) {
-  Folder folder;
+  TemporaryFolder folder;
   folder.write("gpt2.bin", llmc_file(20240520, 1, 3, bytes_of<std::uint16_t>({7, 8, 50256})));
   folder.write("llama.bin", llmc_file(20240801, 7, 2, bytes_of<std::uint32_t>({128000, 9})));
   EXPECT_THAT(all_tokens(*open_corpus(folder.path("gpt2.bin"), {})), ElementsAre(7, 8, 50256));
@@ -53,7 +55,7 @@ TEST(Corpus, ReadsBothKindsOfLlmC) {
 }
 
 TEST(Corpus, FindsMegatronPairsByEveryUsualName) {
-  Folder folder;
+  TemporaryFolder folder;
   write_megatron(folder.path("kjv"), {4, 5, 6});
   write_megatron(folder.path("web_text_document"), {7});
   EXPECT_THAT(all_tokens(*open_corpus(folder.path("kjv"), {})), ElementsAre(4, 5, 6));
@@ -63,7 +65,7 @@ TEST(Corpus, FindsMegatronPairsByEveryUsualName) {
 }
 
 TEST(Corpus, JoinsShardsByName) {
-  Folder folder;
+  TemporaryFolder folder;
   folder.write("web_train_000002.bin", bytes_of<std::uint16_t>({3, 4, 5}));
   folder.write("web_train_000001.bin", bytes_of<std::uint16_t>({1, 2}));
   folder.write("web_train_000003.bin", "");
@@ -73,7 +75,7 @@ TEST(Corpus, JoinsShardsByName) {
 }
 
 TEST(Corpus, ReadsAcrossShardsAtAnyPlace) {
-  Folder folder;
+  TemporaryFolder folder;
   std::vector<Token> expected;
   for (int shard = 0; shard < 5; ++shard) {
     std::vector<std::uint16_t> tokens(static_cast<std::size_t>(shard * 3 % 4));
@@ -93,27 +95,27 @@ TEST(Corpus, ReadsAcrossShardsAtAnyPlace) {
 }
 
 TEST(Corpus, MissingFilesAreTheUsersMistake) {
-  Folder folder;
-  EXPECT_THAT(message_of<UsageError>([&] { open_corpus(folder.path("none"), {}); }),
+  TemporaryFolder folder;
+  EXPECT_THAT(error_of<UsageError>([&] { open_corpus(folder.path("none"), {}); }),
               HasSubstr("there is no corpus"));
-  EXPECT_THAT(message_of<UsageError>([&] { open_corpus(folder.path("a*.bin"), {}); }),
+  EXPECT_THAT(error_of<UsageError>([&] { open_corpus(folder.path("a*.bin"), {}); }),
               HasSubstr("no .bin file"));
-  EXPECT_THAT(message_of<UsageError>([&] { open_corpus(folder.path("x/*.bin"), {}); }),
+  EXPECT_THAT(error_of<UsageError>([&] { open_corpus(folder.path("x/*.bin"), {}); }),
               HasSubstr("No such file"));
   folder.write("notes.txt", "hello");
-  EXPECT_THAT(message_of<UsageError>([&] { open_corpus(folder.path("notes.txt"), {}); }),
+  EXPECT_THAT(error_of<UsageError>([&] { open_corpus(folder.path("notes.txt"), {}); }),
               HasSubstr("is no corpus"));
 }
 
 TEST(Corpus, RefusesTokensBeyondTheVocabularyWhenOpened) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string path = folder.write("train.bin", bytes_of<std::uint16_t>({1, 2, 3, 400, 5}));
-  EXPECT_EQ(message_of<DataError>([&] { open_corpus(path, {.vocab_size = 300}); }),
+  EXPECT_EQ(error_of<DataError>([&] { open_corpus(path, {.vocab_size = 300}); }),
             path + " at byte 6: token 400 is not below the vocabulary of 300");
 }
 
 TEST(Corpus, RefusesTokensBeyondTheVocabularyWhenRead) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string path = folder.write("train.bin", bytes_of<std::uint16_t>({1, 2, 3, 400, 5}));
   const auto source = open_corpus(path, {.vocab_size = 300, .verified_tokens = 3});
   std::vector<Token> tokens(2);
@@ -122,8 +124,18 @@ TEST(Corpus, RefusesTokensBeyondTheVocabularyWhenRead) {
   EXPECT_THROW(source->copy(2, tokens), DataError);
 }
 
+TEST(Corpus, ThatBecomesShorterIsNoticed) {
+  TemporaryFolder folder;
+  const std::string path = folder.write("train.bin", std::string(100'000, '\1'));
+  const auto source = open_corpus(path, {});
+  std::filesystem::resize_file(path, 4096);
+  std::vector<Token> tokens(2);
+  EXPECT_EQ(error_of<DataError>([&] { source->copy(40'000, tokens); }),
+            path + " at byte 4096: the file ends here since it was opened, when it had 100000 bytes");
+}
+
 TEST(Windows, EveryTokenButTheFirstIsATargetOnce) {
-  Folder folder;
+  TemporaryFolder folder;
   folder.write("train.bin", bytes_of<std::uint16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
   const std::shared_ptr<TokenSource> source = open_corpus(folder.path("train.bin"), {});
   const Windows windows(source, 3);

@@ -11,15 +11,17 @@
 #include "lockstep/data/corpus/formats.h"
 #include "lockstep/data/corpus/megatron_writer.h"
 
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
+using test::error_of;
+using test::TemporaryFolder;
 using testing::bytes_of;
-using testing::Folder;
 using ::testing::HasSubstr;
-using testing::message_of;
 
 class CorruptMegatron : public ::testing::Test {
  protected:
@@ -37,10 +39,10 @@ class CorruptMegatron : public ::testing::Test {
   }
   std::string whole(const std::string& index) {
     folder_.write("c.idx", index);
-    return message_of<DataError>([&] { open_corpus(prefix_, {.vocab_size = 100}); });
+    return error_of<DataError>([&] { open_corpus(prefix_, {.vocab_size = 100}); });
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   std::string prefix_ = folder_.path("c");
   std::string index_;
 };
@@ -85,7 +87,7 @@ TEST_F(CorruptMegatron, TheTokensMustHaveTheSizeOfTheIndex) {
   const std::string tokens = folder_.read("c.bin");
   for (const std::string& wrong : {tokens.substr(0, 9), tokens.substr(0, 8), tokens + "xx", std::string()}) {
     folder_.write("c.bin", wrong);
-    EXPECT_THAT(message_of<DataError>([&] { open_corpus(prefix_, {}); }),
+    EXPECT_THAT(error_of<DataError>([&] { open_corpus(prefix_, {}); }),
                 HasSubstr("c.bin at byte " + std::to_string(wrong.size()) + ": the file ends here"));
   }
 }
@@ -107,11 +109,11 @@ TEST_F(CorruptMegatron, ChangedBytesAreRefusedOrHarmless) {
 }
 
 TEST(CorruptLlmC, IsRefused) {
-  Folder folder;
+  TemporaryFolder folder;
   const auto message = [&](std::vector<std::int32_t> begin, std::size_t size) {
     begin.resize(256);
     const std::string path = folder.write("c.bin", bytes_of(begin) + std::string(size, '\0'));
-    return message_of<DataError>([&] { open_corpus(path, {}); });
+    return error_of<DataError>([&] { open_corpus(path, {}); });
   };
   EXPECT_THAT(message({20240520, 2, 0}, 0), HasSubstr("at byte 4: version 2"));
   EXPECT_THAT(message({20240520, 1, -1}, 0), HasSubstr("at byte 8: the number of tokens is -1"));
@@ -119,16 +121,16 @@ TEST(CorruptLlmC, IsRefused) {
               HasSubstr("at byte 1031: the file ends here, but its header describes 1032"));
   EXPECT_THAT(message({20240801, 7, 4}, 8), HasSubstr("describes 1040"));
   folder.write("d.bin", bytes_of<std::int32_t>({20240520, 1}));
-  EXPECT_THAT(message_of<DataError>([&] { open_corpus(folder.path("d.bin"), {}); }),
+  EXPECT_THAT(error_of<DataError>([&] { open_corpus(folder.path("d.bin"), {}); }),
               HasSubstr("at byte 8: the file ends"));
-  EXPECT_THAT(message_of<DataError>([&] { open_llmc(folder.write("e.bin", "abcd"), 10); }),
+  EXPECT_THAT(error_of<DataError>([&] { open_llmc(folder.write("e.bin", "abcd"), 10); }),
               HasSubstr("no magic number"));
 }
 
 TEST(CorruptNanoGpt, ACutTokenIsRefused) {
-  Folder folder;
+  TemporaryFolder folder;
   folder.write("c.bin", "abc");
-  EXPECT_THAT(message_of<DataError>([&] { open_corpus(folder.path("c.bin"), {}); }),
+  EXPECT_THAT(error_of<DataError>([&] { open_corpus(folder.path("c.bin"), {}); }),
               HasSubstr("at byte 3: the last token of 2 bytes is cut off"));
 }
 

@@ -9,14 +9,16 @@
 #include "lockstep/base/error.h"
 
 #include "tests/data/npy.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using testing::Folder;
 using ::testing::HasSubstr;
-using testing::message_of;
 using testing::npy;
 
 // Header of 128 bytes, then 12 values.
@@ -26,7 +28,7 @@ class Dense : public ::testing::Test {
  protected:
   DenseSamples open(const std::string& content) { return DenseSamples(folder_.write("x.npy", content), 3); }
   std::string refusal(const std::string& content) {
-    return message_of<DataError>([&] { open(content); });
+    return error_of<DataError>([&] { open(content); });
   }
   // Of a file whose header is `fields` and whose data is that of the good one.
   std::string refusal_of_header(const std::string& fields) {
@@ -36,7 +38,7 @@ class Dense : public ::testing::Test {
     return refusal(std::string(kGood).replace(offset, bytes.size(), bytes));
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Dense, GivesColumnsAndClass) {

@@ -10,17 +10,18 @@
 #include "lockstep/data/prepare/document_text.h"
 #include "lockstep/data/tokenizer/splitter.h"
 
-#include "tests/data/files.h"
 #include "tests/data/texts.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using testing::Folder;
 using ::testing::HasSubstr;
-using testing::message_of;
 
 std::vector<Piece> read_all(const std::vector<Input>& inputs, const ReaderOptions& options = {}) {
   DocumentReader reader(inputs, options);
@@ -45,7 +46,7 @@ std::vector<std::string> documents(const std::vector<Piece>& pieces) {
 }
 
 std::string gzip(const std::string& content) {
-  Folder folder;
+  TemporaryFolder folder;
   gzFile file = gzopen(folder.path("f").c_str(), "wb");
   gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
   gzclose(file);
@@ -53,7 +54,7 @@ std::string gzip(const std::string& content) {
 }
 
 TEST(DocumentReader, AFileOfTextIsADocument) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::vector<Input> inputs = {{folder.write("a.txt", "one\ntwo"), InputFormat::text},
                                      {folder.write("empty.txt", ""), InputFormat::text},
                                      {folder.write("b.txt", "three\n"), InputFormat::text}};
@@ -61,7 +62,7 @@ TEST(DocumentReader, AFileOfTextIsADocument) {
 }
 
 TEST(DocumentReader, LinesCanMakeDocuments) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::vector<Input> inputs = {{folder.write("a.txt", "1\n2\n3\n4\n5"), InputFormat::text},
                                      {folder.write("b.txt", "6\n7\n"), InputFormat::text}};
   EXPECT_THAT(documents(read_all(inputs, {.document_lines = 2})),
@@ -69,7 +70,7 @@ TEST(DocumentReader, LinesCanMakeDocuments) {
 }
 
 TEST(DocumentReader, LongDocumentsComeInPieces) {
-  Folder folder;
+  TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 400000; ++i) text += "line " + std::to_string(i) + "\n";
   const std::vector<Input> inputs = {{folder.write("a.txt", text), InputFormat::text}};
@@ -91,7 +92,7 @@ TEST(DocumentReader, LongDocumentsComeInPieces) {
 }
 
 TEST(DocumentReader, LinesOfJsonAreDocumentsAndBlankOnesAreNot) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string long_line = "{\"text\": \"" + std::string(3 << 20, 'x') + "\"}";
   const std::vector<Input> inputs = {
       {folder.write("a.jsonl", "{\"text\": \"a\\nb\"}\n\n \r\n" + long_line + "\n{\"text\": \"c\"}"),
@@ -105,13 +106,13 @@ TEST(DocumentReader, LinesOfJsonAreDocumentsAndBlankOnesAreNot) {
 }
 
 TEST(DocumentReader, ReadsGzipWhateverTheName) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::vector<Input> inputs = {{folder.write("a.txt", gzip("one") + gzip("two")), InputFormat::text}};
   EXPECT_THAT(documents(read_all(inputs)), ElementsAre("onetwo"));
 }
 
 TEST(DocumentReader, CorruptGzipIsNamedWithItsOffset) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string whole = gzip(std::string(100000, 'a') + "b");
   std::string changed = whole;
   changed[whole.size() - 6] = static_cast<char>(changed[whole.size() - 6] ^ 1);  // in the checksum
@@ -119,14 +120,14 @@ TEST(DocumentReader, CorruptGzipIsNamedWithItsOffset) {
       {folder.write("cut.gz", whole.substr(0, whole.size() / 2)), InputFormat::text}};
   const std::vector<Input> bad = {{folder.write("bad.gz", changed), InputFormat::text}};
   EXPECT_THAT(
-      message_of<DataError>([&] { read_all(cut); }),
+      error_of<DataError>([&] { read_all(cut); }),
       HasSubstr("cut.gz at byte " + std::to_string(whole.size() / 2) + ": the compressed data is cut off"));
-  EXPECT_THAT(message_of<DataError>([&] { read_all(bad); }),
+  EXPECT_THAT(error_of<DataError>([&] { read_all(bad); }),
               AllOf(HasSubstr("bad.gz at byte "), HasSubstr(": the compressed data is corrupt")));
 }
 
 TEST(DocumentReader, BadTextIsNamedWithItsPlace) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::vector<Input> inputs = {
       {folder.write("a.txt", std::string((1 << 20) + 5, 'a') + "\xC3("), InputFormat::text},
       {folder.write("a.jsonl",
@@ -134,7 +135,7 @@ TEST(DocumentReader, BadTextIsNamedWithItsPlace) {
        InputFormat::jsonl}};
   const auto pieces = read_all(inputs);
   const auto message = [&](std::size_t index) {
-    return message_of<DataError>([&] { text_of(pieces[index], "text"); });
+    return error_of<DataError>([&] { text_of(pieces[index], "text"); });
   };
   ASSERT_EQ(pieces.size(), 7U);
   EXPECT_THAT(message(1), HasSubstr("a.txt at byte 1048581: the byte 0xC3 is not valid UTF-8"));
@@ -145,7 +146,7 @@ TEST(DocumentReader, BadTextIsNamedWithItsPlace) {
 }
 
 TEST(DocumentReader, ValidationTakesItsShareByContent) {
-  Folder folder;
+  TemporaryFolder folder;
   std::string lines;
   for (int i = 0; i < 4000; ++i) lines += "line " + std::to_string(i % 2000) + "\n";
   const std::vector<Input> inputs = {{folder.write("a.txt", lines), InputFormat::text}};

@@ -10,15 +10,15 @@
 #include "lockstep/data/tokenizer/bpe_trainer.h"
 #include "lockstep/data/tokenizer/byte_map.h"
 
-#include "tests/data/files.h"
+#include "tests/support/error_of.h"
 
 namespace lockstep::data {
 namespace {
 
 using nlohmann::json;
+using test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::message_of;
 
 // Shaped like the files that GPT-2 models come with: old merges, one ByteLevel.
 json gpt2_file() {
@@ -116,15 +116,14 @@ template <typename Error, typename Change>
 std::string after(Change&& change) {
   json file = llama3_file();
   change(file);
-  return message_of<Error>([&] { load(file); });
+  return error_of<Error>([&] { load(file); });
 }
 
 TEST(HuggingFace, CorruptFilesAreRefused) {
-  EXPECT_THAT(message_of<DataError>([] { from_hugging_face("{\"model\": ", "t.json"); }),
+  EXPECT_THAT(error_of<DataError>([] { from_hugging_face("{\"model\": ", "t.json"); }),
               HasSubstr("t.json: this is not valid JSON"));
-  EXPECT_THAT(message_of<DataError>([] { from_hugging_face("[]", "t.json"); }),
-              HasSubstr("not a JSON object"));
-  EXPECT_THAT(message_of<DataError>([] { from_hugging_face("{}", "t.json"); }),
+  EXPECT_THAT(error_of<DataError>([] { from_hugging_face("[]", "t.json"); }), HasSubstr("not a JSON object"));
+  EXPECT_THAT(error_of<DataError>([] { from_hugging_face("{}", "t.json"); }),
               HasSubstr("'model' is missing"));
   EXPECT_THAT(after<DataError>([](json& f) { f["model"]["vocab"] = 3; }), HasSubstr("'vocab'"));
   EXPECT_THAT(after<DataError>([](json& f) { f["model"]["vocab"]["he"] = -1; }), HasSubstr("token 'he'"));

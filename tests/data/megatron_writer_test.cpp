@@ -10,18 +10,20 @@
 #include "lockstep/data/corpus/formats.h"
 #include "lockstep/data/corpus/megatron_index.h"
 
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
+using test::TemporaryFolder;
 using testing::all_tokens;
-using testing::Folder;
 using ::testing::UnorderedElementsAre;
 
 // The bytes that Megatron's own builder writes for two documents, the first of two sequences.
 TEST(MegatronWriter, WritesTheFormatByteForByte) {
-  Folder folder;
+  TemporaryFolder folder;
   MegatronWriter writer(folder.path("c"), TokenType::uint16);
   writer.add(std::vector<Token>{1, 2, 3}, false);
   writer.add(std::vector<Token>{4}, true);
@@ -42,7 +44,7 @@ TEST(MegatronWriter, WritesTheFormatByteForByte) {
 }
 
 void write_and_read(TokenType type, const std::vector<std::vector<Token>>& documents) {
-  Folder folder;
+  TemporaryFolder folder;
   MegatronWriter writer(folder.path("c"), type);
   std::vector<Token> expected;
   for (const auto& document : documents) {
@@ -74,7 +76,7 @@ TEST(MegatronWriter, ReadersGetBackWhatWasWritten) {
 }
 
 TEST(MegatronWriter, GoesOnFromItsMark) {
-  Folder folder;
+  TemporaryFolder folder;
   MegatronWriter::Mark mark;
   {
     MegatronWriter writer(folder.path("c"), TokenType::uint16);
@@ -92,7 +94,7 @@ TEST(MegatronWriter, GoesOnFromItsMark) {
 }
 
 TEST(MegatronWriter, RefusesToGoOnFromLostFiles) {
-  Folder folder;
+  TemporaryFolder folder;
   EXPECT_THROW(
       MegatronWriter(folder.path("c"), TokenType::uint16, {.sequences = 1, .documents = 1, .tokens = 5}),
       UsageError);
@@ -104,7 +106,7 @@ TEST(MegatronWriter, RefusesToGoOnFromLostFiles) {
 }
 
 TEST(MegatronWriter, NothingIsVisibleBeforeTheEnd) {
-  Folder folder;
+  TemporaryFolder folder;
   MegatronWriter writer(folder.path("c"), TokenType::uint16);
   writer.add(std::vector<Token>{1, 2}, true);
   writer.save();
@@ -112,13 +114,13 @@ TEST(MegatronWriter, NothingIsVisibleBeforeTheEnd) {
 }
 
 TEST(MegatronWriter, AnEmptyCorpusIsValid) {
-  Folder folder;
+  TemporaryFolder folder;
   MegatronWriter(folder.path("c"), TokenType::int32).finish();
   EXPECT_EQ(open_megatron(folder.path("c"), 10)->size(), 0U);
 }
 
 TEST(MegatronWriter, SaysWhyItCannotWrite) {
-  EXPECT_NE(testing::message_of<UsageError>([] {
+  EXPECT_NE(test::error_of<UsageError>([] {
               MegatronWriter("/no/such/folder/c", TokenType::uint16);
             }).find("cannot write /no/such/folder/c.bin.partial: No such file"),
             std::string::npos);

@@ -12,13 +12,13 @@
 
 #include "lockstep/base/error.h"
 
-#include "tests/data/files.h"
+#include "tests/support/error_of.h"
 
 namespace lockstep::data {
 namespace {
 
+using test::error_of;
 using ::testing::HasSubstr;
-using testing::message_of;
 
 std::vector<MixturePart> arbitrary_parts() {
   std::vector<MixturePart> parts;
@@ -75,7 +75,7 @@ TEST(Mixture, APositionBeyondAllSamplesIsFine) {
 
 TEST(Mixture, RefusesWhatCannotBeMixed) {
   const auto message = [](const std::vector<MixturePart>& parts) {
-    return message_of<UsageError>([&] { Mixture(parts, 0); });
+    return error_of<UsageError>([&] { Mixture(parts, 0); });
   };
   EXPECT_THAT(message({}), HasSubstr("no corpus"));
   EXPECT_THAT(message({{5, 1.0}, {5, 0.0}}), HasSubstr("corpus 2 has weight 0"));

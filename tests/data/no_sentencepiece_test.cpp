@@ -5,19 +5,20 @@
 #include "lockstep/base/error.h"
 #include "lockstep/data/sentencepiece/tokenizer.h"
 
-#include "tests/data/files.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
 TEST(SentencePiece, ABuildWithoutItSaysWhatToDo) {
-  testing::Folder folder;
+  test::TemporaryFolder folder;
   const std::string path = folder.write("tokenizer.model", "");
-  EXPECT_THAT(testing::message_of<UsageError>([&] { load_sentencepiece(path); }),
+  EXPECT_THAT(test::error_of<UsageError>([&] { load_sentencepiece(path); }),
               ::testing::HasSubstr("install libsentencepiece-dev"));
-  EXPECT_THAT(testing::message_of<UsageError>([&] { load_tokenizer(path); }),
+  EXPECT_THAT(test::error_of<UsageError>([&] { load_tokenizer(path); }),
               ::testing::HasSubstr("only `lockstep prepare` reads sentencepiece models"));
-  EXPECT_THAT(testing::message_of<UsageError>([&] { load_tokenizer(folder.path("")); }),
+  EXPECT_THAT(test::error_of<UsageError>([&] { load_tokenizer(folder.path("")); }),
               ::testing::HasSubstr("tokenizer.model: only"));
 }
 

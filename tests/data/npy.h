@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
 
 namespace lockstep::data::testing {
 

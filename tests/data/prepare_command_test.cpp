@@ -9,12 +9,13 @@
 #include "lockstep/data/corpus/corpus.h"
 #include "lockstep/data/tokenizer/tokenizer.h"
 
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
-using testing::Folder;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
@@ -43,7 +44,7 @@ std::string verses() {
 }
 
 TEST(PrepareCommand, TrainsWritesAndReads) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string text = verses();
   folder.write("text.txt", text);
   const std::string prefix = folder.path("data/kjv");
@@ -73,7 +74,7 @@ TEST(PrepareCommand, TrainsWritesAndReads) {
 }
 
 TEST(PrepareCommand, MistakesAreOneSentenceAndExitCode2) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string text = folder.write("text.txt", "text");
   const std::string out = folder.path("out");
   const auto refused = [&](std::vector<std::string> arguments) {
@@ -106,7 +107,7 @@ TEST(PrepareCommand, MistakesAreOneSentenceAndExitCode2) {
 }
 
 TEST(PrepareCommand, TakesSeveralInputs) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string first = folder.write("first.txt", "one");
   const std::string second = folder.write("second.txt", "two");
   const Outcome outcome =
@@ -116,7 +117,7 @@ TEST(PrepareCommand, TakesSeveralInputs) {
 }
 
 TEST(PrepareCommand, BadDataIsExitCode65) {
-  Folder folder;
+  TemporaryFolder folder;
   const std::string bad = folder.write("bad.txt", "ab\xFF");
   const Outcome outcome = prepare({bad, "--output", folder.path("out"), "--tokenizer", "bytes"});
   EXPECT_EQ(outcome.code, 65);

@@ -15,15 +15,17 @@
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
 #include "lockstep/data/tokenizer/splitter.h"
 
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
+using test::error_of;
+using test::TemporaryFolder;
 using testing::all_tokens;
-using testing::Folder;
 using ::testing::HasSubstr;
-using testing::message_of;
 using ::testing::UnorderedElementsAre;
 
 void ignore(const PrepareProgress&) {}
@@ -49,7 +51,7 @@ class Prepare : public ::testing::Test {
     return bytes_.decode(all_tokens(*open_corpus(folder_.path(prefix), {.vocab_size = 257})));
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   BpeTokenizer bytes_{byte_model()};
 };
 
@@ -163,7 +165,7 @@ TEST_F(ResumedPrepare, BeginsAnewWhenTheSavedProgressCannotBe) {
 
 TEST_F(Prepare, BadInputLeavesTheOldCorpus) {
   prepare_corpus(options({folder_.write("good.txt", "good")}), bytes_, ignore);
-  EXPECT_THAT(message_of<DataError>(
+  EXPECT_THAT(error_of<DataError>(
                   [&] { prepare_corpus(options({folder_.write("bad.txt", "b\xFF")}), bytes_, ignore); }),
               HasSubstr("bad.txt at byte 1"));
   EXPECT_EQ(decoded("out"), "good");
@@ -172,16 +174,16 @@ TEST_F(Prepare, BadInputLeavesTheOldCorpus) {
 TEST_F(Prepare, OnlyOneWritesAnOutput) {
   const PrepareOptions how = options({folder_.write("a.txt", "a")});
   const FileLock lock(folder_.path("out.lock"));
-  EXPECT_THAT(message_of<InUseError>([&] { prepare_corpus(how, bytes_, ignore); }),
+  EXPECT_THAT(error_of<InUseError>([&] { prepare_corpus(how, bytes_, ignore); }),
               HasSubstr("is writing here"));
 }
 
 TEST_F(Prepare, MissingInputsAreTheUsersMistake) {
-  EXPECT_THAT(message_of<UsageError>([&] { list_inputs({folder_.path("none")}, "auto"); }),
+  EXPECT_THAT(error_of<UsageError>([&] { list_inputs({folder_.path("none")}, "auto"); }),
               HasSubstr("there is no such"));
-  EXPECT_THAT(message_of<UsageError>([&] { list_inputs({folder_.path("")}, "auto"); }),
+  EXPECT_THAT(error_of<UsageError>([&] { list_inputs({folder_.path("")}, "auto"); }),
               HasSubstr("has no text"));
-  EXPECT_THAT(message_of<UsageError>([&] { list_inputs({"-"}, "xml"); }), HasSubstr("'xml'"));
+  EXPECT_THAT(error_of<UsageError>([&] { list_inputs({"-"}, "xml"); }), HasSubstr("'xml'"));
   EXPECT_EQ(list_inputs({"-"}, "jsonl"), (std::vector<Input>{{"-", InputFormat::jsonl}}));
 }
 
@@ -197,7 +199,7 @@ TEST_F(Prepare, TrainsTheSameTokenizerOnAnyNumberOfThreads) {
 }
 
 TEST(SavedProgress, SurvivesItsFileAndRefusesACutOne) {
-  Folder folder;
+  TemporaryFolder folder;
   const SavedProgress progress{1, 2, 3, 4, {5, 6, 7}, {8, 9, ~std::uint64_t{0}}};
   save_progress(folder.path("p"), progress);
   EXPECT_EQ(load_progress(folder.path("p")), progress);

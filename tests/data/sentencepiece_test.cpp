@@ -10,14 +10,16 @@
 #include "lockstep/data/corpus/corpus.h"
 #include "lockstep/data/sentencepiece/tokenizer.h"
 
-#include "tests/data/files.h"
+#include "tests/data/tokens.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::data {
 namespace {
 
-using testing::Folder;
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::message_of;
 
 class SentencePiece : public ::testing::Test {
  protected:
@@ -31,7 +33,7 @@ class SentencePiece : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(SentencePiece, EncodesAndDecodes) {
@@ -47,11 +49,10 @@ TEST_F(SentencePiece, EncodesAndDecodes) {
 
 TEST_F(SentencePiece, RefusesWhatIsNoModel) {
   const std::string path = folder_.write("bad.model", "these are no protocol buffers");
-  EXPECT_THAT(message_of<DataError>([&] { load_sentencepiece(path); }),
-              HasSubstr("is no sentencepiece model"));
+  EXPECT_THAT(error_of<DataError>([&] { load_sentencepiece(path); }), HasSubstr("is no sentencepiece model"));
   const auto tokenizer = load_sentencepiece(folder_.path("t.model"));
-  EXPECT_THAT(message_of<DataError>([&] { tokenizer->encode("a\xFF"); }), HasSubstr("byte 1 of the text"));
-  EXPECT_THAT(message_of<DataError>([&] { tokenizer->decode(std::vector<Token>{1U << 20}); }),
+  EXPECT_THAT(error_of<DataError>([&] { tokenizer->encode("a\xFF"); }), HasSubstr("byte 1 of the text"));
+  EXPECT_THAT(error_of<DataError>([&] { tokenizer->decode(std::vector<Token>{1U << 20}); }),
               HasSubstr("token 1048576"));
 }
 

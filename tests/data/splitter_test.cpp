@@ -7,8 +7,8 @@
 
 #include "lockstep/base/error.h"
 
-#include "tests/data/files.h"
 #include "tests/data/texts.h"
+#include "tests/support/error_of.h"
 
 namespace lockstep::data {
 namespace {
@@ -78,8 +78,8 @@ TEST(Splitter, LongRunsStayLinear) {
 }
 
 TEST(Splitter, RefusesPatternsItCannotRead) {
-  EXPECT_THAT(testing::message_of<UsageError>([] { regex_splitter("(abc"); }), HasSubstr("'(abc'"));
-  EXPECT_THAT(testing::message_of<UsageError>([] { regex_splitter(std::string(100000, 'a')); }),
+  EXPECT_THAT(test::error_of<UsageError>([] { regex_splitter("(abc"); }), HasSubstr("'(abc'"));
+  EXPECT_THAT(test::error_of<UsageError>([] { regex_splitter(std::string(100000, 'a')); }),
               HasSubstr("too long"));
 }
 

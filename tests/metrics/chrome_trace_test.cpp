@@ -6,17 +6,16 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/metrics/files.h"
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
 
 namespace lockstep::metrics {
 namespace {
 
 nlohmann::json written(const ChromeTrace& trace) {
-  const test::ScratchDirectory scratch;
+  const test::TemporaryFolder scratch;
   const auto file = scratch.path() / "trace" / "rank0.json";
   trace.write(file);
-  return nlohmann::json::parse(content_of(file));
+  return nlohmann::json::parse(test::read_file(file));
 }
 
 TEST(ChromeTrace, WritesWhatViewersRead) {

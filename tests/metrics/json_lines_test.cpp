@@ -8,8 +8,7 @@
 
 #include "lockstep/base/error.h"
 
-#include "tests/metrics/files.h"
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
 
 namespace lockstep::metrics {
 namespace {
@@ -28,15 +27,15 @@ TEST(JsonLine, WritesNullForWhatIsNotFinite) {
 }
 
 TEST(JsonLinesSink, IsReadableAfterEachLineAndAppends) {
-  const test::ScratchDirectory scratch;
+  const test::TemporaryFolder scratch;
   const auto file = scratch.path() / "run" / "metrics.jsonl";
   {
     JsonLinesSink sink(file);
     sink.write({1, 0.5, {}});
-    EXPECT_EQ(content_of(file), "{\"step\":1,\"time\":0.5}\n");
+    EXPECT_EQ(test::read_file(file), "{\"step\":1,\"time\":0.5}\n");
   }
   JsonLinesSink(file).write({2, 0.5, {}});
-  EXPECT_EQ(content_of(file), "{\"step\":1,\"time\":0.5}\n{\"step\":2,\"time\":0.5}\n");
+  EXPECT_EQ(test::read_file(file), "{\"step\":1,\"time\":0.5}\n{\"step\":2,\"time\":0.5}\n");
 }
 
 TEST(JsonLinesSink, SaysWhyItCannotWrite) {

@@ -10,8 +10,7 @@
 
 #include "lockstep/metrics/crc32c.h"
 
-#include "tests/metrics/files.h"
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
 
 namespace lockstep::metrics {
 namespace {
@@ -115,13 +114,13 @@ TEST(TensorBoard, EncodesAsProtobufDoes) {
 }
 
 TEST(TensorBoardSink, WritesAFileThatReadsBack) {
-  const test::ScratchDirectory scratch;
+  const test::TemporaryFolder scratch;
   TensorBoardSink sink(scratch.path() / "tensorboard");
   sink.write({0, 1700000000.5, {}});
   sink.write({1LL << 40, 1700000001.0, {{"loss", 3.25}, {"validation/loss", -INFINITY}}});
   EXPECT_TRUE(sink.path().filename().string().starts_with("events.out.tfevents.")) << sink.path();
 
-  const std::vector<Event> events = read_file(content_of(sink.path()));
+  const std::vector<Event> events = read_file(test::read_file(sink.path()));
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[0].version, "brain.Event:2");
   EXPECT_GT(events[0].time_s, 1.6e9);
@@ -139,9 +138,9 @@ TEST(TensorBoardSink, WritesTagsOfAnyLength) {
 }
 
 TEST(TensorBoardSink, ItsFilesAndNoOthersAreRemoved) {
-  const test::ScratchDirectory scratch;
+  const test::TemporaryFolder scratch;
   const std::filesystem::path file = TensorBoardSink(scratch.path()).path();
-  const std::filesystem::path other = scratch.file("notes.txt", "mine");
+  const std::filesystem::path other = scratch.write("notes.txt", "mine");
   remove_tensorboard_files(scratch.path());
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_TRUE(std::filesystem::exists(other));

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/rendezvous/hostfile.h"
 
-#include <filesystem>
-#include <fstream>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "tests/rendezvous/expect_usage_error.h"
+#include "lockstep/base/error.h"
+
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::rendezvous {
 namespace {
 
-using testing::usage_error_of;
+using test::error_of;
 
 TEST(Hostfile, ReadsHostsSlotsCommentsAndBlankLines) {
   const auto hosts =
@@ -43,22 +46,21 @@ TEST(Hostfile, NamesFileAndLineOfEveryMistake) {
       {"a slots=65536\nb\n", "h:2: more than 65536 slots altogether"},
   };
   for (const BadHostfile& bad : cases) {
-    EXPECT_EQ(usage_error_of([&] { parse_hostfile(bad.text, "h"); }), bad.message);
+    EXPECT_EQ(error_of<UsageError>([&] { parse_hostfile(bad.text, "h"); }), bad.message);
   }
 }
 
 TEST(Hostfile, NamesAFileThatCannotBeRead) {
-  EXPECT_EQ(usage_error_of([] { load_hostfile("/nonexistent/hosts"); }),
+  EXPECT_EQ(error_of<UsageError>([] { load_hostfile("/nonexistent/hosts"); }),
             "cannot read the host file /nonexistent/hosts: No such file or directory; it has a line such as "
             "`node1 slots=4` for each host");
 }
 
 TEST(Hostfile, RefusesAFileThatIsTooLong) {
-  const auto path = std::filesystem::path(::testing::TempDir()) / "hostfile_test_long";
-  std::ofstream(path) << std::string(2 << 20, '#');
-  EXPECT_NE(usage_error_of([&] { load_hostfile(path); }).find("longer than 1048576 bytes"),
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("hosts", std::string(2 << 20, '#'));
+  EXPECT_NE(error_of<UsageError>([&] { load_hostfile(path); }).find("longer than 1048576 bytes"),
             std::string::npos);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -3,10 +3,9 @@
 // Workers are real processes: shells with one short script each.
 #include "lockstep/rendezvous/launcher.h"
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,40 +14,32 @@
 #include "lockstep/rendezvous/line_prefix.h"
 #include "lockstep/rendezvous/worker_environment.h"
 
-#include "tests/rendezvous/expect_usage_error.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 
 namespace lockstep::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
+using test::error_of;
 using ::testing::HasSubstr;
-using testing::usage_error_of;
 
 class Launcher : public ::testing::Test {
  protected:
-  Launcher() {
-    std::string pattern = ::testing::TempDir() + "/launcherXXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~Launcher() override { std::filesystem::remove_all(folder_); }
-
   LaunchOptions script(int workers, std::string text, std::vector<std::string> arguments = {}) const {
     LaunchOptions options;
     options.command = {"sh", "-c", std::move(text), "worker"};
     options.command.insert(options.command.end(), arguments.begin(), arguments.end());
     options.workers = workers;
     options.environment = process_environment();
-    options.environment["FOLDER"] = folder_.string();
+    options.environment["FOLDER"] = folder_.path().string();
     options.grace = milliseconds(300);
     return options;
   }
 
-  std::string read(const std::string& name) const {
-    std::ifstream in(folder_ / name);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string read(const std::string& name) const { return folder_.read(name); }
 
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(Launcher, GivesEveryWorkerItsPlace) {
@@ -113,8 +104,8 @@ TEST_F(Launcher, WorkersThatEndInTheGracePeriodAreNotSignalled) {
       2, "test $RANK = 0 && exit 5; trap 'echo > $FOLDER/signalled' TERM; sleep 0.3; echo > $FOLDER/done");
   options.grace = std::chrono::seconds(20);
   EXPECT_EQ(launch(options).exit_code(), 5);
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "done"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "signalled"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("done")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("signalled")));
 }
 
 TEST(LikeliestCause, IsNotWhoeverNoticedItFirst) {
@@ -163,19 +154,17 @@ TEST_F(Launcher, AProcessLeftBehindDoesNotHoldTheOutputOpen) {
 TEST_F(Launcher, SaysWhyAProgramCannotStart) {
   LaunchOptions options = script(2, "");
   options.command = {"no-such-program-anywhere"};
-  EXPECT_THAT(usage_error_of([&] { launch(options); }),
+  EXPECT_THAT(error_of<UsageError>([&] { launch(options); }),
               HasSubstr("cannot start 'no-such-program-anywhere': it is in no folder of PATH"));
   options.command = {"./no-such-file"};
-  EXPECT_EQ(usage_error_of([&] { launch(options); }), "cannot start './no-such-file': there is no such file");
-  options.command = {folder_.string()};
-  EXPECT_THAT(usage_error_of([&] { launch(options); }), HasSubstr("it is not an executable file"));
-  const auto broken = folder_ / "broken";
-  std::ofstream(broken) << "not a program";
-  std::filesystem::permissions(broken, std::filesystem::perms::owner_all);
-  options.command = {broken.string()};
-  EXPECT_THAT(usage_error_of([&] { launch(options); }), HasSubstr("Exec format error"));
+  EXPECT_EQ(error_of<UsageError>([&] { launch(options); }),
+            "cannot start './no-such-file': there is no such file");
+  options.command = {folder_.path().string()};
+  EXPECT_THAT(error_of<UsageError>([&] { launch(options); }), HasSubstr("it is not an executable file"));
+  options.command = {folder_.write("broken", "not a program", 0700)};
+  EXPECT_THAT(error_of<UsageError>([&] { launch(options); }), HasSubstr("Exec format error"));
   options.command = {};
-  EXPECT_EQ(usage_error_of([&] { launch(options); }), "no program to launch");
+  EXPECT_EQ(error_of<UsageError>([&] { launch(options); }), "no program to launch");
 }
 
 TEST_F(Launcher, SeveralHostsNeedASecretAndShareOneMaster) {
@@ -185,7 +174,7 @@ TEST_F(Launcher, SeveralHostsNeedASecretAndShareOneMaster) {
   EXPECT_EQ(launch(options).exit_code(), 0);
   EXPECT_EQ(read("5"), "5 6 2 192.0.2.1:777\n");
   options.hosts->node_rank = 0;
-  EXPECT_THAT(usage_error_of([&] { launch(options); }), HasSubstr("without a secret"));
+  EXPECT_THAT(error_of<UsageError>([&] { launch(options); }), HasSubstr("without a secret"));
 }
 
 TEST(WorkerEnvironment, SharesCoresUnlessTold) {

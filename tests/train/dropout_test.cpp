@@ -5,6 +5,7 @@
 
 #include "lockstep/train/run.h"
 
+#include "tests/support/files.h"
 #include "tests/train/small_run.h"
 
 namespace lockstep::train {
@@ -19,7 +20,7 @@ class Dropout : public ::testing::TestWithParam<const char*> {
     return reports;
   }
 
-  data::testing::Folder folder_;
+  test::TemporaryFolder folder_;
   std::string corpus_ = small_corpus(folder_);
 };
 

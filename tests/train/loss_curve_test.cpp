@@ -18,6 +18,7 @@
 #include "lockstep/train/run.h"
 
 #include "tests/model/plain.h"
+#include "tests/support/files.h"
 #include "tests/train/small_run.h"
 
 namespace lockstep::train {
@@ -121,7 +122,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 
 void expect_on_the_curve(const std::string& family,
                          const std::function<PlainLoss(const spec::Model&)>& plain_of) {
-  const data::testing::Folder folder;
+  const test::TemporaryFolder folder;
   const std::string corpus = write_corpus(folder, noisy_chain());
   const spec::RunSpec run = run_of(corpus, family, "fp32");
   const std::vector<double> expected = plain_curve(run, plain_of(run.model));

@@ -12,12 +12,14 @@
 #include "lockstep/train/run.h"
 
 #include "tests/data/npy.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 #include "tests/train/small_run.h"
 
 namespace lockstep::train {
 namespace {
 
-using data::testing::message_of;
+using test::error_of;
 using ::testing::HasSubstr;
 
 constexpr int kInputs = 16;
@@ -51,7 +53,7 @@ class Mlp : public ::testing::Test {
     return reports;
   }
 
-  data::testing::Folder folder_;
+  test::TemporaryFolder folder_;
   std::string file_ = folder_.write("x.npy", data::testing::npy(some_rows()));
 };
 
@@ -106,12 +108,12 @@ TEST_F(Mlp, ARunCanBeginWithTheFolderOfAnother) {
                 .front()
                 .validation_loss,
             expected);
-  EXPECT_THAT(message_of<UsageError>([&] { LoadedModel loaded(path); }), HasSubstr("holds an mlp"));
+  EXPECT_THAT(error_of<UsageError>([&] { LoadedModel loaded(path); }), HasSubstr("holds an mlp"));
 }
 
 TEST_F(Mlp, WhatMakesNoSenseIsRefusedWithASentence) {
   const auto refusal = [&](const std::vector<std::string>& flags) {
-    return message_of<UsageError>([&] { reports_of(flags); });
+    return error_of<UsageError>([&] { reports_of(flags); });
   };
   EXPECT_THAT(refusal({"--training.seq_len", "17"}),
               HasSubstr("training.seq_len asks for 17 inputs; set it to 16"));

@@ -11,14 +11,15 @@
 #include "lockstep/train/run.h"
 #include "lockstep/train/validation.h"
 
-#include "tests/data/files.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
 #include "tests/train/small_run.h"
 
 namespace lockstep::train {
 namespace {
 
-using data::testing::Folder;
-using data::testing::message_of;
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 class TrainedFolder : public ::testing::TestWithParam<const char*> {
@@ -39,7 +40,7 @@ class TrainedFolder : public ::testing::TestWithParam<const char*> {
     return loss;
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   std::string corpus_ = small_corpus(folder_);
   std::string path_ = folder_.path("model");
 };
@@ -60,7 +61,9 @@ TEST_P(TrainedFolder, HasTheLossOfTheRunBitForBit) {
     const double expected = train_and_save(run);
     const LoadedModel loaded(path_);
     EXPECT_EQ(loaded.spec(), run.model);
-    const Validation validation(run, loaded.model(), loaded.layout(), loaded.values(), comm::Communicator());
+    const Feed feed(validation_feed(run));
+    const Validation validation(run, feed, loaded.model(), loaded.layout(), loaded.values(),
+                                comm::Communicator());
     EXPECT_EQ(validation.loss(), expected) << name;
   }
 }
@@ -82,7 +85,7 @@ TEST_P(TrainedFolder, ARunOfAnotherSizeIsToldTheKey) {
   train_and_save(run_of({}));
   const auto refusal = [&](const std::string& key, const std::string& value) {
     const spec::RunSpec run = run_of({"--checkpoint.initial_load_path", path_, key, value});
-    return message_of<UsageError>([&] { run_training(run, comm::Communicator(), {}); });
+    return error_of<UsageError>([&] { run_training(run, comm::Communicator(), {}); });
   };
   EXPECT_THAT(refusal("--model.vocab_size", "62"),
               HasSubstr("config.json says vocab_size = 61, but [model] of the run says vocab_size = 62"));

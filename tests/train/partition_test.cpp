@@ -5,6 +5,7 @@
 
 #include "lockstep/kernels/compute/update/vectors.h"
 #include "lockstep/model/gpt/model.h"
+#include "lockstep/model/llama/model.h"
 
 namespace lockstep::train {
 namespace {
@@ -35,6 +36,28 @@ TEST(Partition, SharesOfAllRanksCoverEveryElementOnceAndKeepBlocksOfSquaresWhole
       EXPECT_EQ(std::ranges::count(owners, 1), static_cast<std::ptrdiff_t>(owners.size()));
     }
   }
+}
+
+TEST(BackwardOrder, BeginsWithTheLastBlockAndEndsWithTheEmbedding) {
+  const model::Model tied = small_model();
+  const model::FlatLayout layout(tied);
+  const std::vector<std::size_t> order = backward_order(layout);
+  ASSERT_EQ(order.size(), layout.specs().size());
+  EXPECT_EQ(layout.specs()[order.front()].name, "ln_f.weight");
+  EXPECT_EQ(layout.specs()[order[2]].name, "h.2.ln_1.weight");
+  EXPECT_EQ(layout.specs()[order[order.size() - 2]].name, "wte.weight")
+      << "also the head's, but used last here";
+  const model::Model untied = model::llama::make({.layers = 2,
+                                                  .width = 16,
+                                                  .heads = 2,
+                                                  .kv_heads = 2,
+                                                  .head_width = 8,
+                                                  .ffn_width = 32,
+                                                  .vocabulary = 61,
+                                                  .positions = 8,
+                                                  .tied = false});
+  const model::FlatLayout with_head(untied);
+  EXPECT_EQ(with_head.specs()[backward_order(with_head).front()].name, "lm_head.weight");
 }
 
 TEST(Partition, WithoutSharesEveryRankUpdatesAll) {

@@ -9,12 +9,12 @@
 #include "lockstep/data/corpus/megatron_writer.h"
 #include "lockstep/spec/load.h"
 
-#include "tests/data/files.h"
+#include "tests/support/files.h"
 
 namespace lockstep::train {
 
 // Returns the path.
-inline std::string write_corpus(const data::testing::Folder& folder, const std::vector<data::Token>& tokens) {
+inline std::string write_corpus(const test::TemporaryFolder& folder, const std::vector<data::Token>& tokens) {
   data::MegatronWriter writer(folder.path("c"), data::TokenType::uint16);
   writer.add(tokens, true);
   writer.finish();
@@ -22,7 +22,7 @@ inline std::string write_corpus(const data::testing::Folder& folder, const std::
 }
 
 // 2000 tokens below 61.
-inline std::string small_corpus(const data::testing::Folder& folder) {
+inline std::string small_corpus(const test::TemporaryFolder& folder) {
   std::vector<data::Token> tokens;
   for (std::uint32_t i = 0; i < 2000; ++i) tokens.push_back(i * i % 61);
   return write_corpus(folder, tokens);

@@ -61,16 +61,16 @@ std::string pem_of(EVP_PKEY* key) {
 Authority::Authority(const std::string& name)
     : key_(new_key()), certificate_(new_certificate(name, key_.get(), nullptr, key_.get(), true)) {}
 
-std::filesystem::path Authority::write_certificate(const test::ScratchDirectory& where,
+std::filesystem::path Authority::write_certificate(const test::TemporaryFolder& where,
                                                    const std::string& name) const {
-  return where.file(name, pem_of(certificate_.get()), 0644);
+  return where.write(name, pem_of(certificate_.get()), 0644);
 }
 
-TlsFiles Authority::issue(const test::ScratchDirectory& where, const std::string& name) const {
+TlsFiles Authority::issue(const test::TemporaryFolder& where, const std::string& name) const {
   const auto key = new_key();
   const auto certificate = new_certificate(name, key.get(), certificate_.get(), key_.get(), false);
-  return {.certificate = where.file(name + ".crt", pem_of(certificate.get()), 0644),
-          .key = where.file(name + ".key", pem_of(key.get())),
+  return {.certificate = where.write(name + ".crt", pem_of(certificate.get()), 0644),
+          .key = where.write(name + ".key", pem_of(key.get())),
           .authority = write_certificate(where, name + ".ca")};
 }
 

@@ -12,7 +12,7 @@
 
 #include "lockstep/transport/connect/tls.h"
 
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
 
 namespace lockstep::transport {
 
@@ -21,10 +21,10 @@ class Authority {
  public:
   explicit Authority(const std::string& name);
 
-  std::filesystem::path write_certificate(const test::ScratchDirectory& where, const std::string& name) const;
+  std::filesystem::path write_certificate(const test::TemporaryFolder& where, const std::string& name) const;
 
   // A key and a certificate signed by this authority, beside the authority's own certificate.
-  TlsFiles issue(const test::ScratchDirectory& where, const std::string& name) const;
+  TlsFiles issue(const test::TemporaryFolder& where, const std::string& name) const;
 
  private:
   std::shared_ptr<EVP_PKEY> key_;

@@ -10,7 +10,8 @@
 #include "lockstep/base/error.h"
 
 #include "tests/support/error_of.h"
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
+#include "tests/support/scoped_variable.h"
 
 namespace lockstep::transport {
 namespace {
@@ -21,24 +22,24 @@ using testing::Not;
 const std::string kGood = "0123456789abcdef";
 
 TEST(Secret, ComesFromAPrivateFileWithoutItsFinalNewline) {
-  const test::ScratchDirectory scratch;
-  EXPECT_EQ(Secret::from_file(scratch.file("a", kGood + "\n")).value_for_environment(), kGood);
-  EXPECT_EQ(Secret::from_file(scratch.file("b", kGood + "\n\n")).value_for_environment(), kGood + "\n");
-  EXPECT_EQ(Secret::from_file(scratch.file("c", kGood, 0400)).value_for_environment(), kGood);
+  const test::TemporaryFolder scratch;
+  EXPECT_EQ(Secret::from_file(scratch.write("a", kGood + "\n")).value_for_environment(), kGood);
+  EXPECT_EQ(Secret::from_file(scratch.write("b", kGood + "\n\n")).value_for_environment(), kGood + "\n");
+  EXPECT_EQ(Secret::from_file(scratch.write("c", kGood, 0400)).value_for_environment(), kGood);
 }
 
 TEST(Secret, RefusesAFileThatOthersCanAccess) {
-  const test::ScratchDirectory scratch;
+  const test::TemporaryFolder scratch;
   for (const mode_t mode : {0640u, 0604u, 0620u, 0602u, 0644u, 0666u, 0610u}) {
-    const auto path = scratch.file("secret", kGood, mode);
+    const auto path = scratch.write("secret", kGood, mode);
     EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(path); }),
-                HasSubstr("chmod 600 " + path.string()))
+                HasSubstr("chmod 600 " + path))
         << std::oct << mode;
   }
 }
 
 TEST(Secret, RefusesAMissingFileAndWhatIsNoFile) {
-  const test::ScratchDirectory scratch;
+  const test::TemporaryFolder scratch;
   EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.path() / "none"); }),
               HasSubstr("make one with `lockstep keygen"));
   EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.path()); }),
@@ -49,14 +50,15 @@ TEST(Secret, RefusesAMissingFileAndWhatIsNoFile) {
 }
 
 TEST(Secret, LimitsItsLength) {
-  const test::ScratchDirectory scratch;
-  EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.file("a", "")); }),
+  const test::TemporaryFolder scratch;
+  EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.write("a", "")); }),
               HasSubstr("has 0 bytes"));
-  EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(scratch.file("b", std::string(15, 'x'))); }),
-              HasSubstr("has 15 bytes"));
-  EXPECT_NO_THROW(Secret::from_file(scratch.file("c", std::string(4096, 'x') + "\n")));
-  EXPECT_THROW(Secret::from_file(scratch.file("d", std::string(4097, 'x'))), UsageError);
-  EXPECT_THROW(Secret::from_file(scratch.file("e", std::string(100'000, 'x'))), UsageError);
+  EXPECT_THAT(
+      test::error_of<UsageError>([&] { Secret::from_file(scratch.write("b", std::string(15, 'x'))); }),
+      HasSubstr("has 15 bytes"));
+  EXPECT_NO_THROW(Secret::from_file(scratch.write("c", std::string(4096, 'x') + "\n")));
+  EXPECT_THROW(Secret::from_file(scratch.write("d", std::string(4097, 'x'))), UsageError);
+  EXPECT_THROW(Secret::from_file(scratch.write("e", std::string(100'000, 'x'))), UsageError);
 }
 
 TEST(Secret, ErrorsNeverRepeatTheValue) {
@@ -67,7 +69,7 @@ TEST(Secret, ErrorsNeverRepeatTheValue) {
 }
 
 TEST(Secret, EnvironmentGivesTheValueOrAFileOrNothing) {
-  const test::ScratchDirectory scratch;
+  const test::TemporaryFolder scratch;
   const test::ScopedVariable no_value("LOCKSTEP_SECRET", nullptr);
   const test::ScopedVariable no_file("LOCKSTEP_SECRET_FILE", nullptr);
   EXPECT_TRUE(Secret::from_environment().empty());
@@ -77,7 +79,7 @@ TEST(Secret, EnvironmentGivesTheValueOrAFileOrNothing) {
     const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", "somewhere");
     EXPECT_THAT(test::error_of<UsageError>([] { Secret::from_environment(); }), HasSubstr("both set"));
   }
-  const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", scratch.file("s", kGood).c_str());
+  const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", scratch.write("s", kGood).c_str());
   EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);
 }
 

@@ -9,7 +9,7 @@
 
 #include "lockstep/transport/tcp/endpoint.h"
 
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
 #include "tests/transport/certificates.h"
 #include "tests/transport/conformance.h"
 #include "tests/transport/tcp_world.h"
@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(
                     TransportUnderTest{"ThreeStreams", [](int world) { return make_tcp_world(world, 3); }},
                     TransportUnderTest{"Tls",
                                        [](int world) {
-                                         const test::ScratchDirectory scratch;
+                                         const test::TemporaryFolder scratch;
                                          const Authority authority("test");
                                          return make_tcp_world(world, 2,
                                                                load_tls(authority.issue(scratch, "rank")));

@@ -14,7 +14,8 @@
 
 #include "tests/support/credentials.h"
 #include "tests/support/error_of.h"
-#include "tests/support/scratch.h"
+#include "tests/support/files.h"
+#include "tests/support/scoped_variable.h"
 #include "tests/transport/certificates.h"
 
 namespace lockstep::transport {
@@ -27,7 +28,7 @@ using testing::HasSubstr;
 
 class Tls : public testing::Test {
  protected:
-  test::ScratchDirectory scratch_;
+  test::TemporaryFolder scratch_;
   Authority ours_{"our authority"};
   Authority foreign_{"foreign authority"};
   std::shared_ptr<TlsContext> tls_ = load_tls(ours_.issue(scratch_, "rank"));
@@ -126,13 +127,13 @@ TEST_F(Tls, NamesTheFileThatIsWrong) {
     change(files);
     return error_of<UsageError>([&] { load_tls(files); });
   };
-  const auto junk = scratch_.file("junk", "no certificate");
+  const auto junk = scratch_.write("junk", "no certificate");
   EXPECT_THAT(with([&](TlsFiles& f) { f.certificate = "/nonexistent"; }), HasSubstr("/nonexistent"));
-  EXPECT_THAT(with([&](TlsFiles& f) { f.certificate = junk; }), HasSubstr("certificate " + junk.string()));
-  EXPECT_THAT(with([&](TlsFiles& f) { f.key = junk; }), HasSubstr("key " + junk.string()));
+  EXPECT_THAT(with([&](TlsFiles& f) { f.certificate = junk; }), HasSubstr("certificate " + junk));
+  EXPECT_THAT(with([&](TlsFiles& f) { f.key = junk; }), HasSubstr("key " + junk));
   EXPECT_THAT(with([&](TlsFiles& f) { f.key = ours_.issue(scratch_, "other").key; }),
               HasSubstr("key values mismatch"));
-  EXPECT_THAT(with([&](TlsFiles& f) { f.authority = junk; }), HasSubstr("authority " + junk.string()));
+  EXPECT_THAT(with([&](TlsFiles& f) { f.authority = junk; }), HasSubstr("authority " + junk));
   ::chmod(good.key.c_str(), 0644);
   EXPECT_THAT(with([](TlsFiles&) {}), HasSubstr("chmod 600"));
 }

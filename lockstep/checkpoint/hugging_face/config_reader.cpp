@@ -33,8 +33,10 @@ class ConfigReader {
           fmt::format("{}: model_type is '{}': lockstep reads gpt2, llama and lockstep_mlp", name_, type));
     }
     FolderConfig config = {.model = checked_model(), .dtype = dtype()};
-    if (const json& token = at("eos_token_id");
-        token.is_number_unsigned() && token < config.model.vocab_size) {
+    // Of several, the first is the one that ends a document.
+    const json& given = at("eos_token_id");
+    const json& token = given.is_array() && !given.empty() ? given.front() : given;
+    if (token.is_number_unsigned() && token < config.model.vocab_size) {
       config.end_of_text = token.get<std::uint32_t>();
     }
     return config;
@@ -73,11 +75,23 @@ class ConfigReader {
     run_.model.tied_embeddings = false;
     set_if_given("tied_embeddings", "tie_word_embeddings");
     for (const char* field : {"attention_bias", "mlp_bias"}) expect_false(field);
-    for (const char* field : {"rope_scaling", "rope_parameters"}) {
-      if (!at(field).is_null()) not_supported(field, at(field).dump());
-    }
+    for (const char* field : {"rope_scaling", "rope_parameters"}) read_rotation(field);
     if (const std::string act = text_at("hidden_act", "silu"); act != "silu")
       not_supported("hidden_act", act);
+  }
+
+  // Newer folders hold the base of the rotary embedding in an object. Ways to stretch it are not ours.
+  void read_rotation(const char* field) {
+    const json& given = at(field);
+    if (given.is_null()) return;
+    if (!given.is_object()) not_supported(field, given.dump());
+    for (const auto& [name, value] : given.items()) {
+      const bool is_kind = name == "rope_type" || name == "type";
+      if (is_kind ? value != "default" : name != "rope_theta") not_supported(field, given.dump());
+    }
+    if (const auto theta = given.find("rope_theta"); theta != given.end()) {
+      set_value("rope_theta", *theta, "rope_theta");
+    }
   }
 
   void read_mlp() {
@@ -108,8 +122,10 @@ class ConfigReader {
   }
 
   void set_if_given(const std::string& key_name, const char* field) {
-    const json& given = at(field);
-    if (given.is_null()) return;
+    if (!at(field).is_null()) set_value(key_name, at(field), field);
+  }
+
+  void set_value(const std::string& key_name, const json& given, const char* field) {
     const spec::Key& key = *spec::find_key("model." + key_name);
     spec::Value value = key.get(run_);
     const auto refuse = [&](const std::string& why) {

@@ -19,9 +19,8 @@ namespace lockstep::checkpoint {
 
 inline constexpr std::uint64_t kMaxShardBytes = 5'000'000'000;
 
-// The folder is made if need be; weight files that were in it and do not belong to the new ones are removed.
-// A folder whose writing was interrupted is one without weights, or with all of the old or the new ones.
-// `tokenizer` may be null. UsageError when something cannot be written.
+// Replaces the folder as a whole, whatever it held: whoever opens it finds all of the old model or all of the
+// new one, also after a crash. `tokenizer` may be null. UsageError when something cannot be written.
 void save_folder(const std::string& path, const FolderConfig& config, std::vector<OutgoingTensor> tensors,
                  const data::Tokenizer* tokenizer, std::uint64_t max_shard_bytes = kMaxShardBytes);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <stdio.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
@@ -31,30 +32,36 @@ void make_folder(const fs::path& folder) {
   }
 }
 
-void remove_other_weights(const fs::path& folder, const std::set<std::string>& kept) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_weights = name.starts_with("model") && name.ends_with(".safetensors");
-    if (is_weights && !kept.contains(name)) fs::remove(entry.path());
+// Puts `fresh` in the place of `folder`. Where the file system cannot exchange two folders, a crash between
+// the two steps leaves the old one beside its place, under the name that is given to it here.
+void replace_folder(const fs::path& folder, const fs::path& fresh) {
+  std::error_code failure;
+  if (!fs::exists(folder)) {
+    fs::rename(fresh, folder, failure);
+  } else if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
+    fs::remove_all(fresh, failure);
+  } else {
+    const fs::path old = folder.string() + ".old";
+    fs::remove_all(old, failure);
+    fs::rename(folder, old, failure);
+    if (!failure) fs::rename(fresh, folder, failure);
+    if (!failure) fs::remove_all(old, failure);
   }
+  if (failure) throw UsageError(fmt::format("cannot replace {}: {}", folder.string(), failure.message()));
 }
 
 void write_weights(const fs::path& folder, std::vector<std::vector<OutgoingTensor>> shards) {
   nlohmann::ordered_json map = nlohmann::ordered_json::object();
   std::uint64_t total = 0;
-  std::set<std::string> written;
-  // Without an index nobody takes a mixture of old and new files for a model.
-  fs::remove(folder / kIndex);
   const std::size_t count = shards.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string& name = *written.insert(file_name(i, count)).first;
+    const std::string name = file_name(i, count);
     for (const OutgoingTensor& tensor : shards[i]) {
       map[tensor.name] = name;
       total += tensor.bytes();
     }
     write_safetensors((folder / name).string(), std::move(shards[i]), {{"format", "pt"}});
   }
-  remove_other_weights(folder, written);
   if (count == 1) return;
   const nlohmann::ordered_json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
   write_atomically((folder / kIndex).string(), index.dump(2) + "\n");
@@ -91,12 +98,17 @@ std::vector<std::vector<OutgoingTensor>> shards_of(std::vector<OutgoingTensor> t
 
 void save_folder(const std::string& path, const FolderConfig& config, std::vector<OutgoingTensor> tensors,
                  const data::Tokenizer* tokenizer, std::uint64_t max_shard_bytes) {
-  const fs::path folder(path);
-  make_folder(folder);
-  write_weights(folder, shards_of(std::move(tensors), max_shard_bytes));
-  if (tokenizer != nullptr) write_tokenizer(folder, config, *tokenizer);
-  write_atomically((folder / "generation_config.json").string(), to_generation_config_json(config));
-  write_atomically((folder / "config.json").string(), to_config_json(config));
+  fs::path folder = fs::weakly_canonical(path);
+  if (folder.filename().empty()) folder = folder.parent_path();
+  const fs::path fresh = folder.string() + ".partial";
+  std::error_code nothing_there;
+  fs::remove_all(fresh, nothing_there);
+  make_folder(fresh);
+  write_weights(fresh, shards_of(std::move(tensors), max_shard_bytes));
+  if (tokenizer != nullptr) write_tokenizer(fresh, config, *tokenizer);
+  write_atomically((fresh / "generation_config.json").string(), to_generation_config_json(config));
+  write_atomically((fresh / "config.json").string(), to_config_json(config));
+  replace_folder(folder, fresh);
 }
 
 }  // namespace lockstep::checkpoint

@@ -18,6 +18,7 @@
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/temporary_folder.h"
+#include "lockstep/cli/workers.h"
 #include "lockstep/data/corpus/megatron_writer.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/choices.h"
@@ -52,11 +53,7 @@ void run_workers(std::vector<std::string> command, int workers, const rendezvous
   options.workers = workers;
   options.environment = rendezvous::process_environment();
   for (const auto& [name, value] : more) options.environment[name] = value;
-  const rendezvous::LaunchResult result = rendezvous::launch(options);
-  if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
-  if (result.first_failure) {
-    throw UsageError(fmt::format("{}: {}", command.front(), result.first_failure->to_string()));
-  }
+  require_success(rendezvous::launch(options));
 }
 
 double median_after_the_first(std::vector<double> steps) {
@@ -122,8 +119,13 @@ class TrainBench {
     const std::int64_t given = options_.run.training.threads;
     const std::int64_t threads = given > 0 ? given : std::max(1, usable_cores() / options_.workers);
     const std::string count = std::to_string(threads);
-    run_workers(pytorch_command(output, count), options_.workers,
-                {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}});
+    try {
+      run_workers(pytorch_command(output, count), options_.workers,
+                  {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}});
+    } catch (const WorkerFailed&) {
+      throw UsageError(
+          "PyTorch did not train (it says why above): --against pytorch needs python3 with torch");
+    }
     const Json report = Json::parse(std::ifstream(output));
     return {.step_s = median_after_the_first(report.at("step_s")),
             .peak_rss_mib = report.at("peak_rss_mib"),

@@ -33,16 +33,16 @@ void record_report(const train::StepReport& report, RunRecord& record) {
   record.push_back({report.step, "the gradient norm", std::bit_cast<std::uint64_t>(report.gradient_norm)});
 }
 
-void record_weights(std::int64_t step, const model::FlatLayout& layout, const train::Weights& weights,
-                    RunRecord& record) {
+void record_state(std::int64_t step, const train::StepState& state, RunRecord& record) {
   const auto add = [&](const char* what, std::span<const float> flat) {
+    const model::FlatLayout& layout = state.layout;
     for (std::size_t i = 0; i < layout.specs().size(); ++i) {
       record.push_back({step, fmt::format("{} of {}", what, layout.specs()[i].name),
                         digest_of(part_of(flat, layout.places()[i]))});
     }
   };
-  add("the mean gradient", nn::floats_of(weights.gather_moment(0)));
-  add("the weights", nn::floats_of(weights.gather_master()));
+  add("the gradient", nn::floats_of(state.runner.gather_gradients()));
+  add("the weights", nn::floats_of(state.weights.gather_master()));
 }
 
 std::string to_text(const RunRecord& record) {

@@ -22,10 +22,8 @@ struct RecordedFact {
 using RunRecord = std::vector<RecordedFact>;
 
 void record_report(const train::StepReport& report, RunRecord& record);
-// What the optimizer remembers of the gradients, and the weights, each parameter by itself. All ranks call it
-// together.
-void record_weights(std::int64_t step, const model::FlatLayout& layout, const train::Weights& weights,
-                    RunRecord& record);
+// Gradients and weights, each parameter by itself. All ranks call it together.
+void record_state(std::int64_t step, const train::StepState& state, RunRecord& record);
 
 // A digest in which two tensors that differ in one element always differ.
 std::uint64_t digest_of(std::span<const float> values);

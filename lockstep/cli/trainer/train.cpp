@@ -16,8 +16,10 @@
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/trainer/commands.h"
+#include "lockstep/cli/trainer/rank.h"
 #include "lockstep/cli/trainer/run_folder.h"
-#include "lockstep/comm/connect.h"
+#include "lockstep/cli/workers.h"
+#include "lockstep/plan/lanes.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/load.h"
 #include "lockstep/train/agreement.h"
@@ -118,12 +120,10 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   train::together(world, [&] {
     if (world.rank() == 0) folder.emplace(run, world.size());
   });
-  const int local_ranks = world.ranks_on_this_host();
-  train::together(world, [&] { train::prepare_process(run.training, local_ranks); });
   const double gemm_peak = train::measured_gemm_peak(run.training.dtype, world);
   train::RunHooks hooks = {.wants_to_stop = [] { return signal_seen != 0; }};
   if (folder) {
-    hooks.ready = [&] { folder->begin(gemm_peak, local_ranks); };
+    hooks.ready = [&] { folder->begin(gemm_peak, world.ranks_on_this_host()); };
     hooks.after_step = [&](const train::StepReport& report) { folder->after_step(report); };
     hooks.trained = [&](const model::FlatLayout& layout, const train::Weights& weights) {
       folder->save(layout, weights);
@@ -147,13 +147,8 @@ int start_workers(const TrainArguments& arguments) {
   options.workers = arguments.workers;
   options.environment = rendezvous::process_environment();
   options.grace_after_signal = kGraceToFinishAStep;
-  const rendezvous::LaunchResult result = rendezvous::launch(options);
-  if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
-  if (result.first_failure && result.first_failure->status.shell_code() >= kSignalBase) {
-    std::cerr << "lockstep: " << result.first_failure->to_string()
-              << "; it was the first to fail, and the others were ended\n";
-  }
-  return result.exit_code();
+  require_success(rendezvous::launch(options));
+  return kDone;
 }
 
 int train(Arguments given) {
@@ -165,12 +160,11 @@ int train(Arguments given) {
     throw UsageError(fmt::format("--workers starts ranks, but this process is rank {} of a run already ({})",
                                  placement.rank.value, placement.rank.source));
   }
-  if (arguments.workers > 1) return start_workers(arguments);
-  try {
-    return train_here(run, comm::connect(placement, {.group = {.name = "dp"}}));
-  } catch (const train::ToldElsewhere& told) {
-    return verdict_on(told.cause()).code;
+  if (arguments.workers > 1) {
+    plan::first_ownership(run, arguments.workers);  // refuses what does not fit before anything is started
+    return start_workers(arguments);
   }
+  return run_as_rank(run, [&](const comm::Communicator& world) { return train_here(run, world); });
 }
 
 class TrainUsage : public CLI::Formatter {

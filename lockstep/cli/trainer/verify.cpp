@@ -16,8 +16,9 @@
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/temporary_folder.h"
 #include "lockstep/cli/trainer/commands.h"
+#include "lockstep/cli/trainer/rank.h"
 #include "lockstep/cli/trainer/run_record.h"
-#include "lockstep/comm/connect.h"
+#include "lockstep/cli/workers.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/load.h"
 #include "lockstep/spec/setting.h"
@@ -42,22 +43,18 @@ std::string record_file(const std::string& prefix, int rank) {
 }
 
 // One rank of one of the runs.
-int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& prefix) {
-  const comm::Communicator world =
-      comm::connect(rendezvous::placement_from_environment(), {.group = {.name = "dp"}});
-  train::prepare_process(run.training, world.ranks_on_this_host());
+int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& prefix,
+               const comm::Communicator& world) {
   RunRecord record;
   std::int64_t step = 0;
-  train::run_training(
-      run, world,
-      {.after_step =
-           [&](const train::StepReport& report) {
-             step = report.step;
-             record_report(report, record);
-           },
-       .see_weights = [&](const model::FlatLayout& layout,
-                          const train::Weights& weights) { record_weights(step, layout, weights, record); },
-       .wants_to_stop = [&] { return step >= steps; }});
+  train::run_training(run, world,
+                      {.after_step =
+                           [&](const train::StepReport& report) {
+                             step = report.step;
+                             record_report(report, record);
+                           },
+                       .see_state = [&](const train::StepState& state) { record_state(step, state, record); },
+                       .wants_to_stop = [&] { return step >= steps; }});
   write_atomically(record_file(prefix, world.rank()), to_text(record));
   return kDone;
 }
@@ -76,12 +73,7 @@ std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, std::in
                      prefix};
   options.workers = workers;
   options.environment = rendezvous::process_environment();
-  const rendezvous::LaunchResult result = rendezvous::launch(options);
-  if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
-  if (result.first_failure) {
-    throw UsageError(
-        fmt::format("{} of {}: there is nothing to compare", result.first_failure->to_string(), workers));
-  }
+  require_success(rendezvous::launch(options));
   std::vector<RunRecord> records;
   for (int rank = 0; rank < workers; ++rank) {
     std::ifstream in(record_file(prefix, rank));
@@ -108,17 +100,19 @@ int compare(const VerifyOptions& options) {
                                  difference->step, difference->what, rank, options.workers));
     return kDiffers;
   }
-  print(
-      std::cout,
-      fmt::format("identical: {} steps on 1 process and on {}; {} losses, gradient norms, mean gradients and "
-                  "weights of every rank compared bit for bit\n",
-                  steps, options.workers, expected.size()));
+  print(std::cout,
+        fmt::format("identical: {} steps on 1 process and on {}; {} losses, gradient norms, gradients and "
+                    "weights of every rank compared bit for bit\n",
+                    steps, options.workers, expected.size()));
   return kDone;
 }
 
 int verify(const std::vector<std::string>& arguments) {
   if (arguments.size() == 4 && arguments.front() == kRecord) {
-    return record_run(spec::load_run(arguments[1]), std::stoll(arguments[2]), arguments[3]);
+    const spec::RunSpec run = spec::load_run(arguments[1]);
+    return run_as_rank(run, [&](const comm::Communicator& world) {
+      return record_run(run, std::stoll(arguments[2]), arguments[3], world);
+    });
   }
   const spec::SplitArguments split = spec::split_key_flags(arguments);
   VerifyOptions options;
@@ -132,8 +126,8 @@ int verify(const std::vector<std::string>& arguments) {
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
   app.footer(
-      "Both runs have the lanes of the larger one. After every step the loss, the gradient norm, the\n"
-      "optimizer's mean of the gradients and the weights of each parameter are compared on every rank.\n"
+      "Both runs have the lanes of the larger one. After every step the loss, the gradient norm, and\n"
+      "the gradients and the weights of each parameter are compared on every rank.\n"
       "Exit codes: 0 identical, 1 different; the step and the tensor are named.");
   check_arguments(app, app.get_name(), split.others);
   std::string help;

@@ -65,6 +65,7 @@ TokenArray::TokenArray(MappedFile file, std::uint64_t offset, TokenType type, st
 
 void TokenArray::copy(std::uint64_t begin, std::span<Token> out) const {
   LOCKSTEP_CHECK(begin <= count_ && out.size() <= count_ - begin, "tokens beyond the end of a corpus");
+  file_.require_whole();
   with_type(type_, [&](auto example) {
     using Stored = decltype(example);
     const std::uint64_t place = offset_ + begin * sizeof(Stored);

@@ -38,6 +38,7 @@ DenseSamples::DenseSamples(const std::string& path, std::uint64_t classes) : fil
 std::int32_t DenseSamples::read(std::uint64_t sample, Range columns, std::span<float> out) const {
   LOCKSTEP_CHECK(sample < count_ && columns.end <= features_ && out.size() == features_,
                  "a sample that does not fit");
+  file_.require_whole();
   std::fill(out.begin(), out.end(), 0.0F);
   std::memcpy(out.data() + columns.begin, file_.bytes().data() + offset_of(sample, columns.begin),
               columns.size() * sizeof(float));

@@ -2,36 +2,10 @@
 #pragma once
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
-
-#include <sys/stat.h>
+#include <utility>
 
 namespace lockstep::test {
-
-// A new directory that is removed with everything in it.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-test-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~ScratchDirectory() { std::filesystem::remove_all(path_); }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  std::filesystem::path file(const std::string& name, const std::string& content, mode_t mode = 0600) const {
-    std::filesystem::path path = path_ / name;
-    std::ofstream(path, std::ios::binary) << content;
-    ::chmod(path.c_str(), mode);
-    return path;
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Sets or clears (null) a variable of the environment, and puts it back.
 class ScopedVariable {

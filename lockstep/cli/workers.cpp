@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/workers.h"
+
+#include "lockstep/cli/errors.h"
+#include "lockstep/cli/exit_codes.h"
+
+namespace lockstep::cli {
+
+void require_success(const rendezvous::LaunchResult& result) {
+  if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
+  if (!result.first_failure) return;
+  const int code = result.exit_code();
+  throw WorkerFailed(code, code >= kSignalBase ? result.first_failure->to_string() +
+                                                     "; it was the first to fail, and the others were ended"
+                                               : "");
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/rendezvous/launcher.h"
+
+namespace lockstep::cli {
+
+// Returns when all workers have done their work. Interrupted when a signal ended them; WorkerFailed with the
+// first one's exit code, and with a sentence if it had no chance to tell why.
+void require_success(const rendezvous::LaunchResult& result);
+
+}  // namespace lockstep::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lockstep/base/bytes.h"
+#include "lockstep/comm/operation.h"
+#include "lockstep/comm/scratch_pool.h"
+#include "lockstep/transport/endpoint.h"
+
+namespace lockstep::comm {
+
+// The memory that operations run with: executions and scratch, both used again, and the record of what must
+// not be used again because a peer may still write to it. Not thread-safe.
+class ExecutionPool {
+ public:
+  explicit ExecutionPool(transport::Endpoint& endpoint) : scratch_(endpoint) {}
+
+  // Gives the operation an execution, ready to run from its beginning. Throws what Endpoint::allocate()
+  // throws; then the operation has none.
+  void lend(Operation& operation);
+
+  // Takes the execution of an operation that ended well, and its scratch.
+  void take_back(Operation& operation);
+
+  // Takes the execution, if there is one, of an operation that failed. Its scratch is not used again.
+  void take_back_failed(Operation& operation);
+
+  // Notes all memory of an operation that failed while peers were allowed to write to it. For ever: a peer
+  // that is frozen may write when it goes on.
+  void quarantine(const Operation& operation);
+
+  // Whether a peer may still write to some of it.
+  bool is_quarantined(Bytes memory) const;
+
+ private:
+  ScratchPool scratch_;
+  std::vector<std::unique_ptr<Execution>> idle_;
+  std::vector<Bytes> quarantined_;
+};
+
+}  // namespace lockstep::comm

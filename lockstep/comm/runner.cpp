@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/comm/runner.h"
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/base/error.h"
+#include "lockstep/comm/diagnose.h"
+#include "lockstep/comm/group.h"
+#include "lockstep/comm/notices.h"
+
+namespace lockstep::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+// More than writing a long message into the memory of a peer takes.
+constexpr auto kWritingPatience = 200ms;
+
+std::string message_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  }
+}
+
+std::exception_ptr broken(const std::string& why) {
+  return std::make_exception_ptr(
+      Aborted(fmt::format("the group is unusable since an earlier failure: {}", why)));
+}
+
+// Lets in what the peers say about earlier operations.
+void hear_all(std::span<const Port> ports) {
+  for (const Port& port : ports) {
+    try {
+      if (port.channel != nullptr) port.channel->pump();
+    } catch (const transport::EnvelopeMismatch&) {
+      // About a message that an earlier operation had sent. The next one on the channel meets it again.
+    }
+  }
+}
+
+// For the thread that sets it.
+bool has_ended(const std::shared_ptr<Operation>& operation) {
+  return operation->ended.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// --- The way of an operation
+
+void Runner::enqueue(const std::shared_ptr<Operation>& operation) {
+  Group& group = *operation->group;
+  if (group.failure) return end(*operation, broken(*group.failure));
+  if (operation->point_to_point) return begin(operation);
+  Group::Stream& stream = group.streams[operation->stream];
+  operation->sequence = stream.next_sequence;
+  // Nobody knows of the call yet: if there is no memory for it, it is as if it had not been made.
+  if (stream.queue.empty()) pool_.lend(*operation);
+  ++stream.next_sequence;
+  stream.queue.push_back(operation);
+  if (stream.queue.size() == 1) begin(operation);
+  begin_ready();
+}
+
+// A loop, not a recursion: an operation may end as soon as it begins, and so may thousands behind it.
+void Runner::begin_ready() {
+  while (!ready_.empty()) {
+    const std::shared_ptr<Operation> next = std::move(ready_.back());
+    ready_.pop_back();
+    if (!has_ended(next)) begin(next);
+  }
+}
+
+void Runner::begin(const std::shared_ptr<Operation>& operation) {
+  publish_notice(*operation, endpoint_);
+  try {
+    if (!operation->execution) pool_.lend(*operation);
+  } catch (const std::exception& error) {
+    return break_group(
+        operation, std::make_exception_ptr(Aborted(fmt::format("{}: {}", place(*operation), error.what()))));
+  }
+  if (is_refused(operation)) return;
+  advance(operation);
+  if (!has_ended(operation)) active_.push_back(operation);
+}
+
+// An operation that hears nothing of its peers looks at them before it begins, and so does the one after it.
+bool Runner::is_refused(const std::shared_ptr<Operation>& operation) {
+  if (operation->point_to_point || operation->group->size() == 1) return false;
+  std::optional<Contract>& unheard = operation->group->streams[operation->stream].unheard;
+  const bool hears = operation->script->hears();
+  if (hears && !unheard) return false;
+  try {
+    hear_all(operation->ports);
+    if (const std::exception_ptr error = diagnose_unheard(*operation, endpoint_)) {
+      break_group(operation, error);
+      return true;
+    }
+  } catch (const std::exception&) {
+    break_group(operation, std::current_exception());
+    return true;
+  }
+  unheard = hears ? std::nullopt : std::optional(operation->contract);
+  return false;
+}
+
+bool Runner::advance() {
+  bool moved = false;
+  bool some_ended = false;
+  for (const std::shared_ptr<Operation>& operation : active_) {
+    if (!has_ended(operation) && advance(operation)) moved = operation->moved_since_look = true;
+    some_ended |= has_ended(operation);
+  }
+  begin_ready();
+  if (some_ended) forget_ended();
+  return moved;
+}
+
+bool Runner::advance(const std::shared_ptr<Operation>& operation) {
+  if (operation->mismatch) return look_at(operation);
+  try {
+    const bool moved = operation->execution->advance();
+    if (operation->execution->done()) {
+      show_unheard(*operation, endpoint_);
+      end(*operation, nullptr);
+    }
+    return moved;
+  } catch (const transport::EnvelopeMismatch& mismatch) {
+    // Both sides say what they are doing, so that both can be named.
+    operation->mismatch = mismatch;
+    operation->deadline = Deadline::after(operation->timeout);
+    show_notice(*operation, endpoint_);
+    return look_at(operation);
+  } catch (const std::exception&) {
+    break_group(operation, std::current_exception());
+  }
+  return true;
+}
+
+void Runner::end(Operation& operation, std::exception_ptr error) {
+  if (error) {
+    pool_.take_back_failed(operation);
+  } else {
+    pool_.take_back(operation);
+  }
+  operation.error = std::move(error);
+  operation.ended.store(true);
+  if (operation.in_background) helm_.end_in_background();
+  helm_.tell_ended();
+  if (operation.point_to_point || operation.group->failure) return;
+  auto& queue = operation.group->streams[operation.stream].queue;
+  if (queue.empty() || queue.front().get() != &operation) return;
+  queue.pop_front();
+  if (!queue.empty()) ready_.push_back(queue.front());
+}
+
+void Runner::forget_ended() {
+  std::erase_if(active_, has_ended);
+}
+
+// --- Failing
+
+void Runner::look_at_stalled() {
+  for (const std::shared_ptr<Operation>& operation : active_) {
+    if (has_ended(operation)) continue;
+    if (std::exchange(operation->moved_since_look, false)) {
+      operation->deadline = Deadline::after(operation->timeout);
+      show_notice(*operation, endpoint_);
+    } else {
+      beat(*operation, endpoint_);
+      look_at(operation);
+    }
+  }
+  forget_ended();
+}
+
+bool Runner::look_at(const std::shared_ptr<Operation>& operation) {
+  std::exception_ptr error;
+  try {
+    error = diagnose(*operation, endpoint_);
+    if (!error) return false;
+    // What a peer sent before it left or failed counts. The evidence came first, so all of it is here by now.
+    if (!operation->mismatch && operation->execution->advance()) {
+      operation->moved_since_look = true;
+      if (operation->execution->done()) end(*operation, nullptr);
+      return true;
+    }
+  } catch (const transport::EnvelopeMismatch&) {
+    // The diagnosis stands: it is older than this message.
+  } catch (const std::exception&) {
+    error = std::current_exception();
+  }
+  break_group(operation, error);
+  return true;
+}
+
+void Runner::break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error) {
+  Group& group = *operation->group;
+  const std::string why = message_of(error);
+  group.failure = why;
+  endpoint_.fail(group.first_stream, why);
+  std::vector<std::shared_ptr<Operation>> doomed = {operation};
+  for (const auto& other : active_) {
+    if (other->group == operation->group && other != operation) doomed.push_back(other);
+  }
+  for (Group::Stream& stream : group.streams) {
+    doomed.insert(doomed.end(), stream.queue.begin(), stream.queue.end());
+    stream.queue.clear();
+  }
+  std::erase_if(doomed, has_ended);
+  // All at first, for ranks that fail together wait for each other below; then with one patience for all.
+  for (const auto& other : doomed) {
+    if (other->execution) other->execution->abandon();
+  }
+  const Deadline patience = Deadline::after(kWritingPatience);
+  for (const auto& other : doomed) {
+    if (has_ended(other)) continue;
+    if (other->execution) {
+      other->execution->settle(patience);
+      pool_.quarantine(*other);
+    }
+    end(*other, other == operation ? error : broken(why));
+  }
+}
+
+void Runner::break_all(const std::exception_ptr& error) {
+  forget_ended();
+  std::erase_if(ready_, has_ended);
+  while (!active_.empty() || !ready_.empty()) {
+    break_group(active_.empty() ? ready_.front() : active_.front(), error);
+    forget_ended();
+    std::erase_if(ready_, has_ended);
+  }
+}
+
+void Runner::release(Bytes memory) {
+  if (!pool_.is_quarantined(memory)) endpoint_.release(memory);
+}
+
+}  // namespace lockstep::comm

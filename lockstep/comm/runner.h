@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "lockstep/base/bytes.h"
+#include "lockstep/comm/execution_pool.h"
+#include "lockstep/comm/helm.h"
+#include "lockstep/comm/operation.h"
+#include "lockstep/transport/endpoint.h"
+
+namespace lockstep::comm {
+
+// Takes the operations of a process from their call to their end, and a group that fails with all its
+// operations to theirs. No call blocks for longer than it takes to break a group. Only whoever has the helm
+// may call.
+class Runner {
+ public:
+  // Both outlive this.
+  Runner(transport::Endpoint& endpoint, Helm& helm) : endpoint_(endpoint), helm_(helm), pool_(endpoint) {}
+
+  // Puts the operation on its stream; it begins, and may end, at once if it is the first there. If it throws,
+  // it is as if the call had not been made.
+  void enqueue(const std::shared_ptr<Operation>& operation);
+
+  // Does what can be done now for all operations; true if anything moved.
+  bool advance();
+
+  // For every operation that has not moved since the last call: lets the others know that we live, and ends
+  // it if there is no hope left.
+  void look_at_stalled();
+
+  // The group of the operation is unusable from now on, here and at its other members. The operation ends
+  // with the error, if it has not ended, and all others of the group with what it says.
+  void break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error);
+  // The same for all operations.
+  void break_all(const std::exception_ptr& error);
+
+  // Gives registered memory back to the endpoint. What a failed operation had granted is not given out again,
+  // because a peer that is frozen may write into it when it goes on; it goes with the endpoint.
+  void release(Bytes memory);
+
+ private:
+  void begin_ready();
+  void begin(const std::shared_ptr<Operation>& operation);
+  bool is_refused(const std::shared_ptr<Operation>& operation);
+  bool advance(const std::shared_ptr<Operation>& operation);
+  bool look_at(const std::shared_ptr<Operation>& operation);
+  void end(Operation& operation, std::exception_ptr error);
+  void forget_ended();
+
+  transport::Endpoint& endpoint_;
+  Helm& helm_;
+  ExecutionPool pool_;
+  std::vector<std::shared_ptr<Operation>> active_;  // begun; those that have ended are forgotten later
+  std::vector<std::shared_ptr<Operation>> ready_;   // first of their streams, not yet begun
+};
+
+}  // namespace lockstep::comm

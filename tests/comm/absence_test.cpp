@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What callers get when ranks do not come, or go.
+#include <array>
+#include <chrono>
+#include <latch>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/comm/communicator.h"
+
+#include "tests/comm/failures.h"
+
+namespace lockstep::test {
+namespace {
+
+using namespace std::chrono_literals;
+using comm::Communicator;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+class Absence : public OverTransport {};
+
+TEST_P(Absence, ARankThatNeverComesIsNamed) {
+  std::latch others_gave_up(2);
+  run(
+      3,
+      [&](Communicator& comm) {
+        comm.barrier();
+        if (comm.rank() == 1) {
+          others_gave_up.wait();
+          return;
+        }
+        EXPECT_THAT(failure_of([&] { comm.all_reduce(floats(1024)); }),
+                    AllOf(HasSubstr("all_reduce #1 on dp"), HasSubstr("rank 1 has not arrived after")));
+        others_gave_up.count_down();
+      },
+      300ms);
+}
+
+TEST_P(Absence, ARankThatGoesIsNoticedAtOnce) {
+  run(3, [](Communicator& comm) {
+    comm.barrier();
+    if (comm.rank() == 2) return;  // its communicator is destroyed
+    const std::string failure = failure_of([&] { comm.all_reduce(floats(1024)); });
+    EXPECT_THAT(failure, HasSubstr("all_reduce #1 on dp: rank 2 is gone")) << "on rank " << comm.rank();
+  });
+}
+
+// A rank that has done its part may leave at once: what it sent still counts, however late the others look.
+TEST_P(Absence, ALateRankMayLeaveAsSoonAsItIsDone) {
+  for (int i = 0; i < 25; ++i) {
+    run(3, [](Communicator& comm) {
+      if (comm.rank() == 0) std::this_thread::sleep_for(25ms);
+      EXPECT_EQ(failure_of([&] { comm.barrier(); }), "nothing") << "on rank " << comm.rank();
+    });
+  }
+}
+
+TEST_P(Absence, ACommunicatorThatGoesTakesItsWorkAlong) {
+  std::array<float, 8> data{};  // outlives all ranks
+  run(2, [&](Communicator& comm) {
+    comm.barrier();
+    if (comm.rank() == 0) {
+      comm.all_reduce_async(std::as_writable_bytes(std::span(data)));
+      comm.barrier_async({.stream = 1});
+      return;  // its communicator is destroyed
+    }
+    EXPECT_THAT(failure_of([&] { comm.broadcast(floats(8), {.root = 0}); }),
+                AnyOf(HasSubstr("destroyed here while an operation was under way"), HasSubstr("is gone"),
+                      HasSubstr("rank 0 calls all_reduce")));
+  });
+}
+
+TEST_P(Absence, WorkKeepsItsEngine) {
+  run(2, [](Communicator& comm) {
+    comm::Work work;
+    std::array<float, 8> ones{};
+    ones.fill(1);
+    {
+      const Communicator copy = std::move(comm);
+      work = copy.all_reduce_async(std::as_writable_bytes(std::span(ones)));
+    }
+    work.wait();
+    EXPECT_EQ(ones[7], 2.0F);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, Absence, testing::Values("loopback", "shm", "tcp"), name_of_transport);
+
+}  // namespace
+}  // namespace lockstep::test
