@@ -223,7 +223,7 @@ struct LongProduct {
 
   static HWY_INLINE std::size_t elements() { return 1; }
   static HWY_INLINE Value load(const std::byte* from) {
-    Value value;
+    Value value = 0;
     std::memcpy(&value, from, sizeof(value));
     return value;
   }

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
+#include <stop_token>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/rendezvous/background.h"
 #include "lockstep/rendezvous/client.h"
 #include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/server.h"
@@ -86,9 +87,14 @@ PeerTable rendezvous(const Placement& placement, const transport::Secret& secret
   }
   Server server = serve_as_rank0(placement, secret, local, deadline);
   // Leaving this scope asks the thread to stop and waits for it: a server that is answering finishes first.
-  const std::jthread serving([&](const std::stop_token& stop) { server.serve(deadline, stop); });
-  // Through the master's address, not directly: a second rank 0 on another host is found out this way.
-  return meet_at_master(placement, secret, local, deadline);
+  const Background serving([&](const std::stop_token& stop) { server.serve(deadline, stop); });
+  try {
+    // Through the master's address, not directly: a second rank 0 on another host is found out this way.
+    return meet_at_master(placement, secret, local, deadline);
+  } catch (const CommError&) {
+    if (serving.failed()) serving.rethrow();
+    throw;
+  }
 }
 
 }  // namespace lockstep::rendezvous

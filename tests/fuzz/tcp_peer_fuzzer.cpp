@@ -43,6 +43,7 @@ class ScriptedConnection final : public Connection {
     for (ConstBytes piece : pieces) total += static_cast<std::ptrdiff_t>(piece.size());
     return total;
   }
+  Readiness awaits() const override { return Readiness::read; }
   int fd() const override { return -1; }
   std::string close_reason() const override { return "the script says so"; }
 

@@ -5,12 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/rendezvous/expect_usage_error.h"
+#include "lockstep/base/error.h"
+
+#include "tests/support/error_of.h"
 
 namespace lockstep::rendezvous {
 namespace {
 
-using testing::usage_error_of;
+using test::error_of;
 
 Placement resolve(Environment environment, Settings command_line = {}, Settings config = {}) {
   return resolve_placement({.environment = std::move(environment),
@@ -22,7 +24,7 @@ Placement resolve(Environment environment, Settings command_line = {}, Settings 
 }
 
 std::string error_of(Environment environment, Settings command_line = {}, Settings config = {}) {
-  return usage_error_of([&] { resolve(environment, command_line, config); });
+  return error_of<UsageError>([&] { resolve(environment, command_line, config); });
 }
 
 TEST(Environment, AloneWithoutAnything) {

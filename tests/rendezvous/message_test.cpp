@@ -6,8 +6,6 @@
 
 #include "lockstep/base/error.h"
 
-#include "tests/rendezvous/expect_usage_error.h"
-
 namespace lockstep::rendezvous {
 namespace {
 

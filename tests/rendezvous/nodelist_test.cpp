@@ -5,13 +5,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "tests/rendezvous/expect_usage_error.h"
+#include "lockstep/base/error.h"
+
+#include "tests/support/error_of.h"
 
 namespace lockstep::rendezvous {
 namespace {
 
 using Names = std::vector<std::string>;
-using testing::usage_error_of;
+using test::error_of;
 
 TEST(Nodelist, ExpandsWhatSlurmWrites) {
   EXPECT_EQ(expand_nodelist("n1"), (Names{"n1"}));
@@ -50,7 +52,7 @@ TEST(Nodelist, SaysWhereAndWhy) {
       {"a[1234567890123456789]", "at character 3: a number has more than 18 digits"},
   };
   for (const BadList& bad : cases) {
-    const std::string message = usage_error_of([&] { expand_nodelist(bad.text); });
+    const std::string message = error_of<UsageError>([&] { expand_nodelist(bad.text); });
     EXPECT_TRUE(message.ends_with(bad.why)) << bad.text << " -> " << message;
   }
 }
@@ -58,11 +60,12 @@ TEST(Nodelist, SaysWhereAndWhy) {
 TEST(Nodelist, StopsAtTheLimitsWithoutExpanding) {
   for (const char* bomb :
        {"a[0-999999999999999999]", "a[0-65536]", "a[0-9999]b[0-9999]c[0-9999]d[0-9999]", "a[0-65535],b"}) {
-    EXPECT_NE(usage_error_of([&] { expand_nodelist(bomb); }).find("more than 65536 hosts"), std::string::npos)
+    EXPECT_NE(error_of<UsageError>([&] { expand_nodelist(bomb); }).find("more than 65536 hosts"),
+              std::string::npos)
         << bomb;
   }
   EXPECT_EQ(expand_nodelist("a[0-65535]").size(), 65'536u);
-  EXPECT_NE(usage_error_of([] { expand_nodelist(std::string(256, 'a')); }).find("longer than 255"),
+  EXPECT_NE(error_of<UsageError>([] { expand_nodelist(std::string(256, 'a')); }).find("longer than 255"),
             std::string::npos);
   EXPECT_EQ(expand_nodelist(std::string(255, 'a')).size(), 1u);
 }

@@ -3,6 +3,8 @@
 // Ranks are threads that meet over 127.0.0.1.
 #include "lockstep/rendezvous/rendezvous.h"
 
+#include <atomic>
+#include <climits>
 #include <future>
 #include <optional>
 #include <thread>
@@ -10,11 +12,24 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/rand.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/rendezvous/client.h"
 #include "lockstep/rendezvous/message.h"
 #include "lockstep/rendezvous/server.h"
+
+namespace {
+
+std::atomic<int> random_draws_left{INT_MAX};
+
+}  // namespace
+
+// Takes the place of the library's, so that a server can fail in the middle of its work.
+extern "C" int RAND_bytes(unsigned char* buffer, int count) {
+  if (random_draws_left-- <= 0) return 0;
+  return RAND_bytes_ex(nullptr, buffer, static_cast<std::size_t>(count), 0);
+}
 
 namespace lockstep::rendezvous {
 namespace {
@@ -250,6 +265,23 @@ TEST(Rendezvous, TheFirstRankToLosePatienceLearnsWhoIsMissing) {
       start_rank(placement_of(1, 3, served.address()), {}, kSecret, milliseconds(1500)).get();
   EXPECT_TRUE(outcome.is<Timeout>());
   EXPECT_THAT(outcome.message(), HasSubstr("missing: 0, 2"));
+}
+
+TEST(Rendezvous, AServerThatFailsIsAnErrorOfRankZero) {
+  const std::uint16_t port = Served(2).address().port;
+  // Both ranks and the listener draw a nonce for each handshake; the server's own is the next.
+  random_draws_left = 4;
+  std::vector<std::future<Outcome>> ranks;
+  for (Rank rank : {0, 1}) {
+    Placement placement = placement_of(rank, 2, {"127.0.0.1", port, {}});
+    placement.served_by_rank0.value = true;
+    ranks.push_back(start_rank(placement));
+  }
+  const Outcome zero = ranks[0].get();
+  const Outcome one = ranks[1].get();
+  random_draws_left = INT_MAX;
+  EXPECT_THAT(zero.message(), HasSubstr("the system gives no random bytes"));
+  EXPECT_TRUE(one.is<PeerLost>()) << one.message();
 }
 
 TEST(Rendezvous, NobodyThere) {

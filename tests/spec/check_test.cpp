@@ -4,9 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/spec/load.h"
 
-#include "tests/rendezvous/expect_usage_error.h"
+#include "tests/support/error_of.h"
 
 namespace lockstep::spec {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string error_of(std::string_view text) {
-  return lockstep::testing::usage_error_of([&] { parse_run(text, "run.toml"); });
+  return test::error_of<UsageError>([&] { parse_run(text, "run.toml"); });
 }
 
 TEST(CheckRun, RefusesKeysWithoutEffect) {

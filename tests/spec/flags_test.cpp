@@ -4,10 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/spec/load.h"
 #include "lockstep/spec/setting.h"
 
-#include "tests/rendezvous/expect_usage_error.h"
+#include "tests/support/error_of.h"
 
 namespace lockstep::spec {
 namespace {
@@ -19,7 +20,7 @@ RunSpec run_of(const std::vector<std::string>& flags) {
 }
 
 std::string error_of(const std::vector<std::string>& flags) {
-  return lockstep::testing::usage_error_of([&] { run_of(flags); });
+  return test::error_of<UsageError>([&] { run_of(flags); });
 }
 
 TEST(Flags, SetEveryType) {

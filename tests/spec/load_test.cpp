@@ -6,10 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
 
-#include "tests/rendezvous/expect_usage_error.h"
+#include "tests/support/error_of.h"
 
 namespace lockstep::spec {
 namespace {
@@ -68,7 +69,7 @@ freq = 100
 )";
 
 std::string error_of(std::string_view text) {
-  return lockstep::testing::usage_error_of([&] { parse_run(text, "run.toml"); });
+  return test::error_of<UsageError>([&] { parse_run(text, "run.toml"); });
 }
 
 TEST(ParseRun, ReadsEverySection) {
@@ -178,11 +179,11 @@ TEST(LoadRun, TheExampleIsARunOfTwoWorkers) {
 }
 
 TEST(LoadRun, RefusesFilesThatCannotBeRead) {
-  EXPECT_EQ(lockstep::testing::usage_error_of([] { load_run("/nowhere/run.toml"); }),
+  EXPECT_EQ(test::error_of<UsageError>([] { load_run("/nowhere/run.toml"); }),
             "/nowhere/run.toml: cannot read the run file: No such file or directory");
-  EXPECT_EQ(lockstep::testing::usage_error_of([] { load_run("/proc"); }),
+  EXPECT_EQ(test::error_of<UsageError>([] { load_run("/proc"); }),
             "/proc: cannot read the run file: Is a directory");
-  EXPECT_EQ(lockstep::testing::usage_error_of([] { load_run("/dev/zero"); }),
+  EXPECT_EQ(test::error_of<UsageError>([] { load_run("/dev/zero"); }),
             "/dev/zero: a run file has at most 1 MiB");
 }
 

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/rendezvous/expect_usage_error.h"
+#include "lockstep/base/error.h"
+
+#include "tests/support/error_of.h"
 
 namespace lockstep::spec {
 namespace {
 
-using lockstep::testing::usage_error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 
 TEST(Lanes, AreTheDegreeRoundedUpUnlessGiven) {
@@ -17,16 +19,17 @@ TEST(Lanes, AreTheDegreeRoundedUpUnlessGiven) {
   EXPECT_EQ(lanes_for({}, 3), 4);
   EXPECT_EQ(lanes_for({}, 4), 4);
   EXPECT_EQ(lanes_for({.lanes = 8}, 3), 8);
-  EXPECT_THAT(usage_error_of([] { lanes_for({.lanes = 2}, 3); }), HasSubstr("set it to 4 or more"));
+  EXPECT_THAT(error_of<UsageError>([] { lanes_for({.lanes = 2}, 3); }), HasSubstr("set it to 4 or more"));
 }
 
 TEST(DataParallelDegree, IsWhatOtherAxesLeave) {
   EXPECT_EQ(data_parallel_degree({}, 6), 6);
   EXPECT_EQ(data_parallel_degree({.tensor = 2, .pipeline = 3}, 12), 2);
   EXPECT_EQ(data_parallel_degree({.data = 4}, 4), 4);
-  EXPECT_THAT(usage_error_of([] { data_parallel_degree({.tensor = 4}, 6); }),
+  EXPECT_THAT(error_of<UsageError>([] { data_parallel_degree({.tensor = 4}, 6); }),
               HasSubstr("start 4 or 8 workers"));
-  EXPECT_THAT(usage_error_of([] { data_parallel_degree({.data = 4}, 3); }), HasSubstr("but there are 3"));
+  EXPECT_THAT(error_of<UsageError>([] { data_parallel_degree({.data = 4}, 3); }),
+              HasSubstr("but there are 3"));
 }
 
 TEST(MicroBatches, FillTheGlobalBatch) {
@@ -37,12 +40,13 @@ TEST(MicroBatches, FillTheGlobalBatch) {
 
 TEST(MicroBatches, NameTheNearestThatWork) {
   EXPECT_EQ(
-      usage_error_of([] { micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 40}, 4); }),
+      error_of<UsageError>(
+          [] { micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 40}, 4); }),
       "training.global_batch_size = 40 must be a multiple of 4 lanes x training.micro_batch_size = 8; the "
       "nearest that work are 32 or 64, or training.micro_batch_size = 5");
-  EXPECT_THAT(
-      usage_error_of([] { micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 3}, 4); }),
-      HasSubstr("the nearest that work are 32"));
+  EXPECT_THAT(error_of<UsageError>(
+                  [] { micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 3}, 4); }),
+              HasSubstr("the nearest that work are 32"));
 }
 
 TEST(RecomputeStride, ReadsWordsAndNumbers) {
@@ -69,7 +73,7 @@ TEST(WorkloadOf, WantsOneWeightForEachWorker) {
   RunSpec run;
   run.parallelism.lane_weights = {1, 2};
   EXPECT_NO_THROW(workload_of(run, 2));
-  EXPECT_THAT(usage_error_of([&] { workload_of(run, 3); }),
+  EXPECT_THAT(error_of<UsageError>([&] { workload_of(run, 3); }),
               HasSubstr("2 numbers for 3 data-parallel workers"));
 }
 

@@ -32,8 +32,7 @@ TEST(Secret, RefusesAFileThatOthersCanAccess) {
   const test::TemporaryFolder scratch;
   for (const mode_t mode : {0640u, 0604u, 0620u, 0602u, 0644u, 0666u, 0610u}) {
     const auto path = scratch.write("secret", kGood, mode);
-    EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(path); }),
-                HasSubstr("chmod 600 " + path))
+    EXPECT_THAT(test::error_of<UsageError>([&] { Secret::from_file(path); }), HasSubstr("chmod 600 " + path))
         << std::oct << mode;
   }
 }

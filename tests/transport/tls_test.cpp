@@ -11,6 +11,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/transport/connect/listener.h"
+#include "lockstep/transport/connect/socket.h"
 
 #include "tests/support/credentials.h"
 #include "tests/support/error_of.h"
@@ -111,6 +112,14 @@ TEST_F(Tls, PlainListenerRefusesATlsDialer) {
                   [&] { dial(plain.address(), credentials(1, {.tls = tls_}), Deadline::after(60s)); }),
               HasSubstr("TLS failed: wrong version number"));
   EXPECT_EQ(plain.counters().refused, 1u);
+}
+
+// TLS writes only after it has read, so the dialer must wait for that, and no longer than it may.
+TEST_F(Tls, ADialerDoesNotWaitForASilentListenerBeyondItsDeadline) {
+  const Descriptor silent = open_listening_socket(any_port_);
+  const Address where = bound_address(silent.get(), any_port_);
+  EXPECT_THAT(error_of<Timeout>([&] { dial(where, credentials(1, {.tls = tls_}), Deadline::after(200ms)); }),
+              HasSubstr("it accepted the connection but does not answer"));
 }
 
 TEST_F(Tls, StillNeedsTheSecret) {

@@ -44,7 +44,7 @@ std::uint64_t widen(const std::byte* from, std::span<Token> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     Stored value;
     std::memcpy(&value, from + i * sizeof(Stored), sizeof(Stored));
-    const auto wide = static_cast<std::uint64_t>(value);
+    const auto wide = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
     largest = std::max(largest, wide);
     out[i] = static_cast<Token>(wide);
   }

@@ -47,7 +47,7 @@ std::int32_t DenseSamples::read(std::uint64_t sample, Range columns, std::span<f
 
 // Headers of other lengths than NumPy's leave values unaligned.
 float DenseSamples::value(std::uint64_t sample, std::size_t column) const {
-  float result;
+  float result = 0.0F;
   std::memcpy(&result, file_.bytes().data() + offset_of(sample, column), sizeof result);
   return result;
 }

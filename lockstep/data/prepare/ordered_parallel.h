@@ -40,7 +40,7 @@ void ordered_parallel(int threads, Produce&& produce, MakeTransform&& make_trans
     return item || error ? std::optional(taken++) : std::nullopt;
   };
   // False when all shall end.
-  const auto hand_over = [&](std::uint64_t index, auto& result, std::exception_ptr error) {
+  const auto hand_over = [&](std::uint64_t index, auto& result, const std::exception_ptr& error) {
     std::unique_lock lock(sink);
     turn_came.wait(lock, [&] { return turn == index || failure; });
     if (failure) return false;

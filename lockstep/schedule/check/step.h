@@ -30,20 +30,26 @@ struct StepCheck {
   StepCost cost;  // meaningful when there is no violation
 };
 
-// Proves that the program does the step: every micro-batch of every lane passes every block forward and
-// backward exactly once and in order; a pass is there when it is gone back through; lanes are summed as the
-// subtrees of the one tree; each bucket is reduced once, after its last contribution, from the slots of the
-// pieces; only finished sums are clipped and applied, once; and shares of the update are gathered from all
-// ranks, once, before the program ends.
+// Proves that the program does the step: every micro-batch of every lane passes every block of the rank
+// forward and backward exactly once and in order, in the passes of the spec; what a pass needs is received
+// before it and what it makes is sent after it; a pass is there when it is gone back through; lanes are
+// summed in the order of their micro-batches and added as the subtrees of the one tree; each bucket is
+// reduced once, after its last contribution, from the slots of the pieces; only finished sums are clipped and
+// applied, once; and shares of the update are gathered from all ranks, once, before the program ends.
 StepCheck check_step(const StepSpec& spec, const StepProgram& program);
 
-// Proves in addition that ranks with these programs call the same collectives in the same order. The first
-// that is not like the program before it in the list is told, with the number of the program.
+// Of ranks that hold the same blocks: proves in addition that ranks with these programs call the same
+// collectives in the same order. The first that is not like the program before it in the list is told, with
+// the number of the program.
 struct StepsViolation {
   std::size_t program = 0;
   StepViolation violation;
 };
 std::optional<StepsViolation> check_steps(std::span<const StepSpec> specs,
                                           std::span<const StepProgram> programs);
+
+// Of the stages of one pipeline, in their order: proves that they hold the model, all of it once, and that
+// their passes are a pipeline that check_pipeline() accepts. `action` of the violation is then a pass.
+std::optional<StepsViolation> check_stages(std::span<const StepSpec> stages);
 
 }  // namespace lockstep::schedule

@@ -2,8 +2,11 @@
 #include "lockstep/schedule/step/step.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "lockstep/mesh/lanes.h"
+#include "lockstep/schedule/pipeline/message.h"
 
 namespace lockstep::schedule {
 namespace {
@@ -24,7 +27,8 @@ class Slots {
     return slot;
   }
 
-  // The additions that a completed lane makes possible, lowest level first; they free the upper slots.
+  // The additions that a completed lane makes possible, lowest level first. They empty the upper slots:
+  // release() them once all is added.
   std::vector<Merge> complete(int lane, int slot) {
     std::vector<Merge> merges;
     pieces_.push_back({{.first = lane, .count = 1}, slot});
@@ -35,11 +39,13 @@ class Slots {
           lower.lanes.count == upper.lanes.count && lower.lanes.first % (2 * lower.lanes.count) == 0;
       if (!neighbours) break;
       merges.push_back({.into = lower.slot, .from = upper.slot});
-      used_[static_cast<std::size_t>(upper.slot)] = false;
       lower.lanes.count *= 2;
       pieces_.pop_back();
     }
     return merges;
+  }
+  void release(const std::vector<Merge>& merges) {
+    for (const Merge& merge : merges) used_[static_cast<std::size_t>(merge.from)] = false;
   }
 
   int count() const { return std::max(1, static_cast<int>(used_.size())); }
@@ -58,86 +64,180 @@ class Slots {
   std::vector<Piece> pieces_;
 };
 
+// A pass of the pipeline, and what the actions of it have in common.
+struct PassContext {
+  PipelineEntry entry;
+  int lane = 0;
+  int micro_batch = 0;  // of the lane
+  int slot = 0;
+  Chunk chunk;
+  bool ends_lane = false;  // no later pass adds to the lane's gradients of the chunk
+};
+
 class StepMaker {
  public:
-  explicit StepMaker(const StepSpec& spec) : spec_(spec) {}
+  explicit StepMaker(const StepSpec& spec)
+      : spec_(spec),
+        stage_(stage_of(spec)),
+        chunks_(stage_.chunks.size()),
+        is_complete_(spec.bucket_blocks.size(), spec.first_lane == spec.end_lane),
+        order_(reduction_order(spec)) {}
 
   StepProgram make() {
-    for (int lane = spec_.first_lane; lane < spec_.end_lane; ++lane) compute_lane(lane);
-    if (spec_.first_lane == spec_.end_lane) {
-      for (int block = spec_.blocks - 1; block >= 0; --block) reduce_buckets_of(block);
-    }
+    for (const PipelineEntry& entry : stage_.passes) compute(entry);
+    reduce_what_is_complete();
     add({.act = Act::share_losses});
-    for (int bucket : reduced_) add({.act = Act::finish, .bucket = bucket});
+    for (int bucket : order_) add({.act = Act::finish, .bucket = bucket});
     add({.act = Act::clip});
-    for (int bucket : reduced_) {
+    for (int bucket : order_) {
       add({.act = Act::update, .bucket = bucket});
       if (spec_.shards_update) add({.act = Act::gather, .bucket = bucket});
     }
     if (spec_.shards_update) {
-      for (int bucket : reduced_) add({.act = Act::arrive, .bucket = bucket});
+      for (int bucket : order_) add({.act = Act::arrive, .bucket = bucket});
     }
-    program_.slots = slots_.count();
-    program_.piece_slots = slots_.of_pieces();
+    for (const OfChunk& chunk : chunks_) {
+      program_.slots = std::max(program_.slots, chunk.slots.count());
+      program_.piece_slots.push_back(chunk.slots.of_pieces());
+    }
     return std::move(program_);
   }
 
  private:
+  struct OfChunk {
+    Slots slots;
+    std::map<int, int> slot_of_lane = {};
+  };
+
+  // The same on all ranks that hold these blocks, whichever lanes they own: as the way back comes to them.
+  static std::vector<int> reduction_order(const StepSpec& spec) {
+    std::vector<int> order(spec.bucket_blocks.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto block_of = [&](int bucket) { return spec.bucket_blocks[static_cast<std::size_t>(bucket)]; };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return block_of(a) > block_of(b); });
+    return order;
+  }
+
   void add(const Action& action) { program_.actions.push_back(action); }
 
-  void compute_lane(int lane) {
-    const int slot = slots_.take();
-    add({.act = Act::clear, .lane = lane, .slot = slot});
-    const std::vector<Merge> merges = slots_.complete(lane, slot);
-    for (int micro = 0; micro < spec_.micro_batches; ++micro) {
-      for (int block = 0; block < spec_.blocks; ++block) {
-        add({.act = Act::forward,
-             .lane = lane,
-             .micro_batch = micro,
-             .block = block,
-             .slot = slot,
-             .keeps = !spec_.recomputes(block)});
-      }
-      add({.act = Act::loss, .lane = lane, .micro_batch = micro, .slot = slot});
-      for (int block = spec_.blocks - 1; block >= 0; --block) {
-        if (spec_.recomputes(block)) {
-          add({.act = Act::recompute, .lane = lane, .micro_batch = micro, .block = block, .slot = slot});
-        }
-        add({.act = Act::backward, .lane = lane, .micro_batch = micro, .block = block, .slot = slot});
-        if (micro + 1 < spec_.micro_batches) continue;
-        merge_buckets_of(block, merges);
-        if (lane + 1 == spec_.end_lane) reduce_buckets_of(block);
-      }
+  void compute(const PipelineEntry& entry) {
+    const PassContext pass = begin(entry);
+    switch (entry.pass) {
+      case Pass::forward:
+        return forward(pass);
+      case Pass::backward:
+        return backward(pass, Act::backward);
+      case Pass::backward_input:
+        return backward(pass, Act::backward_input);
+      case Pass::backward_weight:
+        return weights(pass);
     }
   }
 
-  template <typename Body>
-  void for_each_bucket_of(int block, Body body) {
+  PassContext begin(const PipelineEntry& entry) {
+    PassContext pass = {.entry = entry,
+                        .lane = spec_.first_lane + entry.micro_batch / spec_.micro_batches,
+                        .micro_batch = entry.micro_batch % spec_.micro_batches,
+                        .chunk = stage_.chunks[static_cast<std::size_t>(entry.chunk)]};
+    OfChunk& chunk = chunks_[static_cast<std::size_t>(entry.chunk)];
+    if (!chunk.slot_of_lane.contains(pass.lane)) {
+      chunk.slot_of_lane[pass.lane] = chunk.slots.take();
+      add({.act = Act::clear,
+           .lane = pass.lane,
+           .chunk = entry.chunk,
+           .slot = chunk.slot_of_lane[pass.lane]});
+    }
+    pass.slot = chunk.slot_of_lane[pass.lane];
+    pass.ends_lane = entry.adds_weight_gradient() && pass.micro_batch + 1 == spec_.micro_batches;
+    return pass;
+  }
+
+  void forward(const PassContext& pass) {
+    if (comes_from_elsewhere(pass)) add_message(Act::receive_activation, pass);
+    for (int block = pass.chunk.first_block; block < pass.chunk.end_block; ++block) {
+      add_block(Act::forward, pass, block, !spec_.recomputes(block));
+    }
+    if (goes_elsewhere(pass)) add_message(Act::send_activation, pass);
+    if (pass.chunk.end_block == spec_.blocks) {
+      add({.act = Act::loss, .lane = pass.lane, .micro_batch = pass.micro_batch, .slot = pass.slot});
+    }
+  }
+
+  void backward(const PassContext& pass, Act act) {
+    if (comes_from_elsewhere(pass)) add_message(Act::receive_gradient, pass);
+    const std::vector<Merge> merges = merges_of(pass);
+    for (int block = pass.chunk.end_block - 1; block >= pass.chunk.first_block; --block) {
+      if (spec_.recomputes(block)) add_block(Act::recompute, pass, block);
+      add_block(act, pass, block);
+      if (pass.ends_lane) complete(pass, block, merges);
+    }
+    if (goes_elsewhere(pass)) add_message(Act::send_gradient, pass);
+    chunks_[static_cast<std::size_t>(pass.entry.chunk)].slots.release(merges);
+  }
+
+  void weights(const PassContext& pass) {
+    const std::vector<Merge> merges = merges_of(pass);
+    for (int block = pass.chunk.end_block - 1; block >= pass.chunk.first_block; --block) {
+      add_block(Act::backward_weight, pass, block);
+      if (pass.ends_lane) complete(pass, block, merges);
+    }
+    chunks_[static_cast<std::size_t>(pass.entry.chunk)].slots.release(merges);
+  }
+
+  void add_block(Act act, const PassContext& pass, int block, bool keeps = false) {
+    add({.act = act,
+         .lane = pass.lane,
+         .micro_batch = pass.micro_batch,
+         .block = block,
+         .slot = pass.slot,
+         .keeps = keeps});
+  }
+  void add_message(Act act, const PassContext& pass) {
+    add({.act = act, .lane = pass.lane, .micro_batch = pass.micro_batch, .chunk = pass.entry.chunk});
+  }
+
+  bool comes_from_elsewhere(const PassContext& pass) const {
+    const auto message = input_of(stage_.placement, stage_.rank, pass.entry);
+    return message && message->from != message->to;
+  }
+  bool goes_elsewhere(const PassContext& pass) const {
+    const auto message = output_of(stage_.placement, stage_.rank, pass.entry);
+    return message && message->from != message->to;
+  }
+
+  std::vector<Merge> merges_of(const PassContext& pass) {
+    if (!pass.ends_lane) return {};
+    return chunks_[static_cast<std::size_t>(pass.entry.chunk)].slots.complete(pass.lane, pass.slot);
+  }
+
+  // The lane has all its gradients of the block.
+  void complete(const PassContext& pass, int block, const std::vector<Merge>& merges) {
     for (std::size_t bucket = 0; bucket < spec_.bucket_blocks.size(); ++bucket) {
-      if (spec_.bucket_blocks[bucket] == block) body(static_cast<int>(bucket));
-    }
-  }
-
-  void merge_buckets_of(int block, const std::vector<Merge>& merges) {
-    for_each_bucket_of(block, [&](int bucket) {
+      if (spec_.bucket_blocks[bucket] != block) continue;
       for (const Merge& merge : merges) {
-        add({.act = Act::merge, .bucket = bucket, .slot = merge.into, .from_slot = merge.from});
+        add({.act = Act::merge,
+             .bucket = static_cast<int>(bucket),
+             .slot = merge.into,
+             .from_slot = merge.from});
       }
-    });
+      is_complete_[bucket] = pass.lane + 1 == spec_.end_lane;
+    }
+    reduce_what_is_complete();
   }
 
-  // The order in which buckets are reduced is the same on all ranks, whatever they own.
-  void reduce_buckets_of(int block) {
-    for_each_bucket_of(block, [&](int bucket) {
-      add({.act = Act::reduce, .bucket = bucket});
-      reduced_.push_back(bucket);
-    });
+  void reduce_what_is_complete() {
+    for (; reduced_ < order_.size() && is_complete_[static_cast<std::size_t>(order_[reduced_])]; ++reduced_) {
+      add({.act = Act::reduce, .bucket = order_[reduced_]});
+    }
   }
 
   const StepSpec& spec_;
+  Stage stage_;
   StepProgram program_;
-  Slots slots_;
-  std::vector<int> reduced_;
+  std::vector<OfChunk> chunks_;
+  std::vector<bool> is_complete_;  // by bucket: this rank has all that it adds to the sum
+  std::vector<int> order_;
+  std::size_t reduced_ = 0;  // the first so many of the order
 };
 
 }  // namespace
@@ -146,14 +246,26 @@ std::string_view name_of(Act act) {
   switch (act) {
     case Act::clear:
       return "clear";
+    case Act::receive_activation:
+      return "receive_activation";
     case Act::forward:
       return "forward";
+    case Act::send_activation:
+      return "send_activation";
     case Act::loss:
       return "loss";
+    case Act::receive_gradient:
+      return "receive_gradient";
     case Act::recompute:
       return "recompute";
     case Act::backward:
       return "backward";
+    case Act::backward_input:
+      return "backward_input";
+    case Act::backward_weight:
+      return "backward_weight";
+    case Act::send_gradient:
+      return "send_gradient";
     case Act::merge:
       return "merge";
     case Act::reduce:
@@ -172,6 +284,17 @@ std::string_view name_of(Act act) {
       return "arrive";
   }
   return "?";
+}
+
+Stage stage_of(const StepSpec& spec) {
+  if (spec.stage) return *spec.stage;
+  Stage whole = {.placement = {}, .chunks = {{0, spec.blocks}}};
+  const int micro_batches = (spec.end_lane - spec.first_lane) * spec.micro_batches;
+  for (int i = 0; i < micro_batches; ++i) {
+    whole.passes.push_back({.pass = Pass::forward, .micro_batch = i});
+    whole.passes.push_back({.pass = Pass::backward, .micro_batch = i});
+  }
+  return whole;
 }
 
 StepProgram make_step(const StepSpec& spec) {

@@ -3,30 +3,41 @@
 // A training step as data: the program of one rank, a list of actions. make_step() returns it, check_step()
 // proves it, train/ runs it, and a trace shows when each action ran.
 //
-// The rank owns a run of lanes and computes them one after the other. The gradient of a lane is summed in a
-// *slot*, a buffer for the gradients of all parameters. Lanes that are neighbours in the tree over all lanes
-// are added as soon as both are there, so the slots in use are those of the few subtrees that the lanes so
-// far make up. Parameters are cut into *buckets*: the gradients of a bucket are added and reduced over the
-// ranks while the blocks before it still compute. The ranks may share out the update: each updates its share
-// of every bucket, and gets the others' from them.
+// The rank owns a run of lanes. It holds the whole model and computes its micro-batches one after the other,
+// or it is a stage of a pipeline, holds chunks of the model, and computes their passes in the order of the
+// pipeline's program (pipeline/pipeline.h). The gradient of a lane is summed in a *slot*, a buffer for the
+// gradients of all parameters of the rank. Lanes that are neighbours in the tree over all lanes are added as
+// soon as both are there, so the slots in use are those of the few subtrees that the lanes so far make up,
+// and of the lanes that are under way. Parameters are cut into *buckets*: the gradients of a bucket are added
+// and reduced over the ranks while other blocks still compute. The ranks may share out the update: each
+// updates its share of every bucket, and gets the others' from them.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
+
+#include "lockstep/schedule/pipeline/pipeline.h"
 
 namespace lockstep::schedule {
 
 enum class Act : std::uint8_t {
-  clear,      // slot: a lane begins
-  forward,    // lane, micro_batch, block, slot; `keeps`: the recorded pass stays for the way back, otherwise
-              // its input only
-  loss,       // lane, micro_batch, slot: the head forward and backward in one
-  recompute,  // lane, micro_batch, block, slot: forward once more, recorded
-  backward,   // lane, micro_batch, block, slot
-  merge,      // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
-  reduce,     // bucket: starts the sum over all ranks; the result, or this rank's share of it, will be in the
-              // first piece's slot
+  clear,               // lane, chunk, slot: a lane begins on a chunk
+  receive_activation,  // lane, micro_batch, chunk: waits for the input of the chunk's first block
+  forward,             // lane, micro_batch, block, slot; `keeps`: the recorded pass stays for the way back,
+                       // otherwise its input only
+  send_activation,     // lane, micro_batch, chunk: the output of its last block, to the next part
+  loss,                // lane, micro_batch, slot: the head forward and backward in one
+  receive_gradient,    // lane, micro_batch, chunk: waits for that of the output of its last block
+  recompute,           // lane, micro_batch, block, slot: forward once more, recorded
+  backward,            // lane, micro_batch, block, slot
+  backward_input,      // the same, without the gradients of weights; what they are made from stays
+  backward_weight,     // lane, micro_batch, block, slot: what backward_input has left out
+  send_gradient,       // lane, micro_batch, chunk: that of the input of its first block, to the part before
+  merge,   // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
+  reduce,  // bucket: starts the sum over all ranks; the result, or this rank's share of it, will be in the
+           // first piece's slot
   share_losses,  // the losses of all lanes become known to all ranks
   finish,        // bucket: waits for its sum
   clip,          // the norm of all gradients, and the factor that follows
@@ -40,6 +51,7 @@ struct Action {
   Act act = Act::clear;
   int lane = -1;
   int micro_batch = -1;
+  int chunk = -1;
   int block = -1;
   int bucket = -1;
   int slot = -1;
@@ -58,6 +70,24 @@ struct BlockMemory {
   bool operator==(const BlockMemory&) const = default;
 };
 
+// A run of blocks.
+struct Chunk {
+  int first_block = 0;
+  int end_block = 1;
+
+  bool operator==(const Chunk&) const = default;
+};
+
+// What a rank of a pipeline holds and computes.
+struct Stage {
+  Placement placement;
+  Rank rank = 0;                // among the stages
+  std::vector<Chunk> chunks;    // by number; the parts of all stages together are the model
+  PipelineProgram passes = {};  // micro-batches are counted over all lanes of the rank
+
+  bool operator==(const Stage&) const = default;
+};
+
 struct StepSpec {
   int blocks = 1;      // of the model; the head is not one of them
   int first_lane = 0;  // the rank owns lanes [first_lane, end_lane), possibly none
@@ -66,7 +96,9 @@ struct StepSpec {
   // Blocks whose passes are not kept but computed again: none (0), every one (1), every n-th (n).
   int recompute_every = 0;
   bool shards_update = false;
-  // By bucket: the block whose backward pass is the last to add to its gradients.
+  // None: the rank holds the whole model.
+  std::optional<Stage> stage = {};
+  // By bucket: the block (of the rank) whose backward pass is the last to add to its gradients.
   std::vector<int> bucket_blocks = {0};
   // By block, for the check to predict the memory of a step; empty: not known.
   std::vector<BlockMemory> block_memory = {};
@@ -77,9 +109,12 @@ struct StepSpec {
 struct StepProgram {
   std::vector<Action> actions;
   int slots = 1;  // how many gradient buffers it uses
-  std::vector<int>
-      piece_slots;  // where the complete subtrees of the rank's lanes are in the end, in lane order
+  // By chunk: where the complete subtrees of the rank's lanes are in the end, in lane order.
+  std::vector<std::vector<int>> piece_slots;
 };
+
+// That of the spec, or the one of a rank with the whole model.
+Stage stage_of(const StepSpec& spec);
 
 StepProgram make_step(const StepSpec& spec);
 

@@ -13,9 +13,9 @@ namespace lockstep::transport {
 namespace {
 
 // Waits until the connection may move bytes again; `verb` and the counts are for the error.
-void wait_for(Connection& connection, Readiness readiness, Deadline deadline, std::string_view verb,
-              std::size_t done, std::size_t total) {
-  if (wait_ready(connection.fd(), readiness, deadline)) return;
+void wait_for(Connection& connection, Deadline deadline, std::string_view verb, std::size_t done,
+              std::size_t total) {
+  if (wait_ready(connection.fd(), connection.awaits(), deadline)) return;
   throw Timeout(fmt::format("{} {}: silent for {:.1f} s after {} of {} bytes", verb,
                             describe_peer(connection.fd()),
                             std::chrono::duration<double>(deadline.waited()).count(), done, total));
@@ -39,7 +39,7 @@ void Connection::read_all(Bytes into, Deadline deadline) {
     const std::ptrdiff_t got = try_read(into.subspan(done));
     if (got == kClosed) throw_closed(*this, "reading from", done, into.size());
     if (got == kWouldBlock) {
-      wait_for(*this, Readiness::read, deadline, "reading from", done, into.size());
+      wait_for(*this, deadline, "reading from", done, into.size());
     } else {
       done += static_cast<std::size_t>(got);
     }
@@ -53,7 +53,7 @@ void Connection::write_all(ConstBytes bytes, Deadline deadline) {
     const std::ptrdiff_t put = try_write(std::span(&rest, 1));
     if (put == kClosed) throw_closed(*this, "writing to", done, bytes.size());
     if (put == kWouldBlock) {
-      wait_for(*this, Readiness::write, deadline, "writing to", done, bytes.size());
+      wait_for(*this, deadline, "writing to", done, bytes.size());
     } else {
       done += static_cast<std::size_t>(put);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,6 +34,9 @@ class Descriptor {
   int fd_ = -1;
 };
 
+// What a descriptor can be ready for.
+enum class Readiness : std::uint8_t { read, write };
+
 // A connected, authenticated, non-blocking byte stream: TCP (plain or TLS) or a Unix socket.
 class Connection {
  public:
@@ -46,6 +50,10 @@ class Connection {
   // would block, the next one must begin with the same bytes (TLS has already encrypted some of them).
   virtual std::ptrdiff_t try_read(Bytes into) = 0;
   virtual std::ptrdiff_t try_write(std::span<const ConstBytes> pieces) = 0;
+
+  // After kWouldBlock: what the descriptor must be ready for before that call can go on. Not always what its
+  // name says: TLS may have to read before it can write, and the other way round.
+  virtual Readiness awaits() const = 0;
 
   // Whether try_read could return data without the descriptor becoming readable (TLS keeps decrypted bytes).
   virtual bool has_buffered() const { return false; }

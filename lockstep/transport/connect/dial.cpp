@@ -19,10 +19,10 @@ constexpr std::chrono::seconds kTryTime{10};
 constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{250};
 
-// Reads or writes would block until the socket is ready; a connection that ends is worth another try unless
-// the protocol itself was refused.
-void check_moved(const Connection& connection, std::ptrdiff_t moved, Readiness readiness, Deadline deadline) {
-  if (moved == Connection::kWouldBlock && !wait_ready(connection.fd(), readiness, deadline)) {
+// What would block is waited for; a connection that ends is worth another try unless the protocol itself was
+// refused.
+void check_moved(const Connection& connection, std::ptrdiff_t moved, Deadline deadline) {
+  if (moved == Connection::kWouldBlock && !wait_ready(connection.fd(), connection.awaits(), deadline)) {
     throw CommError("it accepted the connection but does not answer");
   }
   if (moved != Connection::kClosed) return;
@@ -36,7 +36,7 @@ void send_output(Connection& connection, Handshake& handshake, Deadline deadline
   while (sent < output.size()) {
     const ConstBytes rest = ConstBytes(output).subspan(sent);
     const std::ptrdiff_t put = connection.try_write(std::span(&rest, 1));
-    check_moved(connection, put, Readiness::write, deadline);
+    check_moved(connection, put, deadline);
     if (put > 0) sent += static_cast<std::size_t>(put);
   }
 }
@@ -47,7 +47,7 @@ Identity authenticate(Connection& connection, const Credentials& credentials, De
   while (!handshake.done()) {
     send_output(connection, handshake, deadline);
     const std::ptrdiff_t got = connection.try_read(Bytes(buffer).first(handshake.wanted()));
-    check_moved(connection, got, Readiness::read, deadline);
+    check_moved(connection, got, deadline);
     if (got > 0) handshake.feed(ConstBytes(buffer).first(static_cast<std::size_t>(got)));
   }
   return *handshake.peer();

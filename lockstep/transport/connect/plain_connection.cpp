@@ -20,7 +20,7 @@ class PlainConnection final : public Connection {
   std::ptrdiff_t try_read(Bytes into) override {
     const ssize_t got = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
     if (got == 0) error_ = 0;
-    return got > 0 ? got : (got == 0 ? kClosed : outcome(errno));
+    return got > 0 ? got : (got == 0 ? kClosed : outcome(errno, Readiness::read));
   }
 
   std::ptrdiff_t try_write(std::span<const ConstBytes> pieces) override {
@@ -33,9 +33,10 @@ class PlainConnection final : public Connection {
     message.msg_iov = vectors.data();
     message.msg_iovlen = count;
     const ssize_t put = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    return put > 0 ? put : outcome(errno);
+    return put > 0 ? put : outcome(errno, Readiness::write);
   }
 
+  Readiness awaits() const override { return awaits_; }
   int fd() const override { return socket_.get(); }
 
   std::string close_reason() const override {
@@ -43,13 +44,15 @@ class PlainConnection final : public Connection {
   }
 
  private:
-  std::ptrdiff_t outcome(int error) {
+  std::ptrdiff_t outcome(int error, Readiness wanted) {
+    awaits_ = wanted;
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return kWouldBlock;
     error_ = error;
     return kClosed;
   }
 
   Descriptor socket_;
+  Readiness awaits_ = Readiness::read;
   int error_ = 0;
 };
 

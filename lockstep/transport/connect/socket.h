@@ -3,7 +3,6 @@
 // Native sockets, all close-on-exec and non-blocking.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,6 @@ struct SocketAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   int family() const { return storage.ss_family; }
 };
-
-enum class Readiness : std::uint8_t { read, write };
 
 // False when the deadline passed first.
 bool wait_ready(int fd, Readiness readiness, Deadline deadline);

@@ -69,7 +69,7 @@ bool Stranger::advance() {
   std::array<std::byte, Handshake::kMaxBytes> buffer;
   const std::ptrdiff_t got = connection_->try_read(Bytes(buffer).first(handshake_.wanted()));
   if (got == Connection::kWouldBlock) {
-    wait(Watch::wait_read, &Stranger::step);
+    wait(connection_->awaits(), &Stranger::step);
     return false;
   }
   if (got == Connection::kClosed) throw AuthenticationError(connection_->close_reason());
@@ -86,7 +86,7 @@ bool Stranger::flush() {
     const ConstBytes piece(output_);
     const std::ptrdiff_t put = connection_->try_write(std::span(&piece, 1));
     if (put == Connection::kWouldBlock) {
-      wait(Watch::wait_write, &Stranger::step);
+      wait(connection_->awaits(), &Stranger::step);
       return false;
     }
     if (put == Connection::kClosed) throw AuthenticationError(connection_->close_reason());
@@ -95,8 +95,9 @@ bool Stranger::flush() {
   return true;
 }
 
-void Stranger::wait(Watch::wait_type what, void (Stranger::*then)()) {
-  watch_.async_wait(what, [self = shared_from_this(), then](const asio::error_code& error) {
+void Stranger::wait(Readiness what, void (Stranger::*then)()) {
+  const auto event = what == Readiness::read ? Watch::wait_read : Watch::wait_write;
+  watch_.async_wait(event, [self = shared_from_this(), then](const asio::error_code& error) {
     if (!error) ((*self).*then)();
   });
 }
@@ -131,7 +132,7 @@ void Stranger::drain() {
   } while (got > 0 && drained_bytes_ < kDrainBytes);
   const bool more_may_come = got < 0 && (errno == EAGAIN || errno == EINTR);
   if (!more_may_come) return end(End::drained, "");
-  wait(Watch::wait_read, &Stranger::drain);
+  wait(Readiness::read, &Stranger::drain);
 }
 
 void Stranger::end(End how, const std::string& why) {

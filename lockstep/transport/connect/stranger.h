@@ -57,7 +57,7 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
   void step();
   bool advance();
   bool flush();
-  void wait(Watch::wait_type what, void (Stranger::*then)());
+  void wait(Readiness what, void (Stranger::*then)());
   void refuse(End how, const std::string& why);
   void drain();
   void end(End how, const std::string& why);

@@ -83,6 +83,7 @@ class TlsConnection final : public Connection {
     return static_cast<std::ptrdiff_t>(total);
   }
 
+  Readiness awaits() const override { return awaits_; }
   bool has_buffered() const override { return SSL_pending(ssl_.get()) > 0; }
   int fd() const override { return socket_.get(); }
   std::string close_reason() const override { return reason_; }
@@ -106,7 +107,10 @@ class TlsConnection final : public Connection {
     const int saved_errno = errno;
     switch (SSL_get_error(ssl_.get(), result)) {
       case SSL_ERROR_WANT_READ:
+        awaits_ = Readiness::read;
+        return kWouldBlock;
       case SSL_ERROR_WANT_WRITE:
+        awaits_ = Readiness::write;
         return kWouldBlock;
       case SSL_ERROR_ZERO_RETURN:
         break;
@@ -126,6 +130,7 @@ class TlsConnection final : public Connection {
   SslPointer ssl_;
   std::array<std::byte, SSL3_RT_MAX_PLAIN_LENGTH> staged_;
   std::size_t staged_bytes_ = 0;
+  Readiness awaits_ = Readiness::read;
   bool protocol_failed_ = false;
   std::string reason_ = "the other side closed the connection";
 };

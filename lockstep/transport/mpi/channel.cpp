@@ -103,10 +103,11 @@ bool MpiChannel::pump_outgoing() {
     if (outcome.state == State::pending) {
       break;
     }
-    peer_gone_ |= outcome.state == State::failed;
+    const bool failed = outcome.state == State::failed;
+    peer_gone_ |= failed;
     // Only now, although the payload was copied long ago: MPI moves bytes while we call it, and a caller
-    // whose sends are done may stop calling.
-    sends_done_ += departing_.front().ends_message ? 1 : 0;
+    // whose sends are done may stop calling. What failed is never done, or that caller would not hear of it.
+    sends_done_ += departing_.front().ends_message && !failed ? 1 : 0;
     station_.frames.give_back(std::move(departing_.front().frame));
     departing_.pop_front();
     moved = true;

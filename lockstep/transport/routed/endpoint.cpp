@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/transport/routed/endpoint.h"
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/transport/connect/connection.h"
+#include "lockstep/transport/connect/poll_set.h"
 
 namespace lockstep::transport {
 namespace {
 
 class RoutedEndpoint final : public Endpoint {
  public:
-  explicit RoutedEndpoint(RoutedParts whole)
-      : whole_(std::move(whole)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-    if (!epoll_) throw UsageError(fmt::format("cannot make an epoll set: {}", std::strerror(errno)));
-    for (const auto& part : whole_.parts) {
-      epoll_event event{.events = EPOLLIN, .data = {}};
-      if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, part->wait_fd(), &event) != 0) {
-        throw UsageError(fmt::format("cannot watch a descriptor: {}", std::strerror(errno)));
-      }
-    }
+  explicit RoutedEndpoint(RoutedParts whole) : whole_(std::move(whole)) {
+    for (const auto& part : whole_.parts) watch_.add(part->wait_fd());
   }
 
   Rank rank() const override { return whole_.rank; }
@@ -68,7 +58,7 @@ class RoutedEndpoint final : public Endpoint {
     for (const auto& part : whole_.parts) quiet &= part->prepare_wait();
     return quiet;
   }
-  int wait_fd() const override { return epoll_.get(); }
+  int wait_fd() const override { return watch_.fd(); }
   void finish_wait() override {
     for (const auto& part : whole_.parts) part->finish_wait();
   }
@@ -83,7 +73,7 @@ class RoutedEndpoint final : public Endpoint {
   Rank rank_in_part(Rank peer) const { return route_to(peer).rank; }
 
   RoutedParts whole_;
-  Descriptor epoll_;
+  PollSet watch_;  // all parts
 };
 
 void check_routes(const RoutedParts& whole) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/transport/shm/endpoint.h"
 
-#include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/connect/poll_set.h"
 #include "lockstep/transport/memory/endpoint.h"
 #include "lockstep/transport/memory/mapping.h"
 #include "lockstep/transport/shm/arena.h"
@@ -37,25 +35,6 @@ struct OwnMemory {
   Descriptor file;
   Mapping memory;
   Doorbell doorbell;
-};
-
-// Readable when our doorbell is, or a socket of a peer.
-class Watch {
- public:
-  Watch() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-    if (!epoll_) throw UsageError(fmt::format("cannot make an epoll set: {}", std::strerror(errno)));
-  }
-  int fd() const { return epoll_.get(); }
-  void add(int fd) {
-    epoll_event event{.events = EPOLLIN, .data = {}};
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      throw UsageError(fmt::format("cannot watch a descriptor: {}", std::strerror(errno)));
-    }
-  }
-  void remove(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
-
- private:
-  Descriptor epoll_;
 };
 
 class ShmEndpoint final : public MemoryEndpoint {
@@ -132,7 +111,7 @@ class ShmEndpoint final : public MemoryEndpoint {
   Arena arena_;
   std::vector<std::unique_ptr<ShmPeer>> peers_;  // by rank; null for ourselves
   std::vector<bool> watched_;                    // by rank: its socket is in the watch
-  Watch watch_;
+  PollSet watch_;                                // our doorbell and the sockets of peers
 };
 
 }  // namespace

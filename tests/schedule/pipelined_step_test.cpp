@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training steps of the stages of pipelines.
+#include <algorithm>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "lockstep/schedule/check/step.h"
+#include "lockstep/schedule/step/step.h"
+
+namespace lockstep::schedule {
+namespace {
+
+struct Shape {
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int stages = 2;
+  int virtual_stages = 1;
+  int first_lane = 0;
+  int end_lane = 2;
+  int micro_batches = 2;
+  int recompute_every = 0;
+};
+
+// Parts of one and of two blocks in turn; a bucket for every block of a stage.
+std::vector<StepSpec> stages_of(const Shape& shape) {
+  const int micro_batches = (shape.end_lane - shape.first_lane) * shape.micro_batches;
+  const PipelineSpec spec = {shape.schedule, shape.stages, std::max(1, micro_batches), shape.virtual_stages};
+  Pipeline pipeline = make_pipeline(spec);
+  if (micro_batches == 0) pipeline.programs.assign(static_cast<std::size_t>(shape.stages), {});
+  const int parts = pipeline.placement.parts();
+  const auto first_block = [](int part) { return part + part / 2; };
+  std::vector<StepSpec> specs;
+  for (Rank rank = 0; rank < shape.stages; ++rank) {
+    Stage stage = {.placement = pipeline.placement,
+                   .rank = rank,
+                   .chunks = {},
+                   .passes = pipeline.programs[static_cast<std::size_t>(rank)]};
+    std::vector<int> buckets;
+    for (int chunk = 0; chunk < pipeline.placement.chunks; ++chunk) {
+      const int part = pipeline.placement.part_of(rank, chunk);
+      stage.chunks.push_back({first_block(part), first_block(part + 1)});
+      for (int block = first_block(part); block < first_block(part + 1); ++block) buckets.push_back(block);
+    }
+    specs.push_back({.blocks = first_block(parts),
+                     .first_lane = shape.first_lane,
+                     .end_lane = shape.end_lane,
+                     .micro_batches = shape.micro_batches,
+                     .recompute_every = shape.recompute_every,
+                     .shards_update = true,
+                     .stage = stage,
+                     .bucket_blocks = buckets});
+  }
+  return specs;
+}
+
+constexpr PipelineSchedule kSchedules[] = {PipelineSchedule::naive,       PipelineSchedule::gpipe,
+                                           PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved,
+                                           PipelineSchedule::zbh1,        PipelineSchedule::zbv};
+
+void for_each_shape(const std::vector<std::pair<int, int>>& lanes, int most_stages,
+                    const std::function<void(const Shape&)>& body) {
+  for (const PipelineSchedule schedule : kSchedules) {
+    for (int stages = 1; stages <= most_stages; ++stages) {
+      for (const auto& [first, end] : lanes) {
+        for (int micro_batches : {1, 2, 3}) {
+          for (int recompute : {0, 1, 2}) {
+            const int chunks = schedule == PipelineSchedule::interleaved ? 2 : 1;
+            if (testing::Test::HasFatalFailure()) return;
+            body({schedule, stages, chunks, first, end, micro_batches, recompute});
+          }
+        }
+      }
+    }
+  }
+}
+
+std::string shown(const Shape& shape, Rank rank) {
+  return std::string(name_of(shape.schedule)) + ", stage " + std::to_string(rank) + " of " +
+         std::to_string(shape.stages) + ", lanes [" + std::to_string(shape.first_lane) + ", " +
+         std::to_string(shape.end_lane) + ") of " + std::to_string(shape.micro_batches) + " micro-batches";
+}
+
+TEST(PipelinedStep, EveryProgramIsProved) {
+  for_each_shape({{0, 1}, {0, 2}, {0, 4}, {1, 4}, {3, 8}, {2, 2}}, 5, [](const Shape& shape) {
+    const std::vector<StepSpec> specs = stages_of(shape);
+    ASSERT_FALSE(check_stages(specs)) << shown(shape, 0) << ": " << check_stages(specs)->violation.reason;
+    for (const StepSpec& spec : specs) {
+      const StepCheck check = check_step(spec, make_step(spec));
+      ASSERT_FALSE(check.violation) << shown(shape, spec.stage->rank) << ": " << check.violation->reason
+                                    << " at action " << check.violation->action;
+    }
+  });
+}
+
+TEST(PipelinedStep, RanksWithOtherLanesReduceInTheSameOrder) {
+  for (const PipelineSchedule schedule : kSchedules) {
+    const int chunks = schedule == PipelineSchedule::interleaved ? 2 : 1;
+    std::vector<std::vector<StepSpec>> replicas;
+    for (const auto& [first, end] : {std::pair{0, 3}, {3, 3}, {3, 8}}) {
+      replicas.push_back(stages_of({schedule, 3, chunks, first, end, 2, 0}));
+    }
+    for (std::size_t stage = 0; stage < 3; ++stage) {
+      std::vector<StepSpec> specs;
+      std::vector<StepProgram> programs;
+      for (const auto& replica : replicas) {
+        specs.push_back(replica[stage]);
+        programs.push_back(make_step(specs.back()));
+      }
+      EXPECT_FALSE(check_steps(specs, programs)) << name_of(schedule);
+    }
+  }
+}
+
+TEST(PipelinedStep, KeepsAsManyPassesAsTheScheduleSays) {
+  const auto kept = [](PipelineSchedule schedule, Rank rank) {
+    const StepSpec spec = stages_of({schedule, 4, 1, 0, 1, 8, 0})[static_cast<std::size_t>(rank)];
+    const int blocks = spec.stage->chunks[0].end_block - spec.stage->chunks[0].first_block;
+    return check_step(spec, make_step(spec)).cost.kept_passes / blocks;
+  };
+  EXPECT_EQ(kept(PipelineSchedule::gpipe, 0), 8);
+  EXPECT_EQ(kept(PipelineSchedule::one_f_one_b, 0), 4);
+  EXPECT_EQ(kept(PipelineSchedule::one_f_one_b, 2), 2);
+  EXPECT_EQ(kept(PipelineSchedule::zbh1, 0), 4);
+  EXPECT_EQ(kept(PipelineSchedule::naive, 0), 1);
+}
+
+// --- Broken on purpose.
+
+void for_each_program(const std::function<void(const StepSpec&, const StepProgram&)>& body) {
+  for_each_shape({{0, 1}, {1, 4}}, 3, [&](const Shape& shape) {
+    for (const StepSpec& spec : stages_of(shape)) body(spec, make_step(spec));
+  });
+}
+
+TEST(PipelinedStepMutations, AMissingOrRepeatedActionIsSeen) {
+  for_each_program([](const StepSpec& spec, const StepProgram& program) {
+    for (std::size_t i = 0; i < program.actions.size(); ++i) {
+      StepProgram shorter = program;
+      shorter.actions.erase(shorter.actions.begin() + static_cast<std::ptrdiff_t>(i));
+      ASSERT_TRUE(check_step(spec, shorter).violation) << name_of(program.actions[i].act);
+      StepProgram longer = program;
+      longer.actions.insert(longer.actions.begin() + static_cast<std::ptrdiff_t>(i), program.actions[i]);
+      ASSERT_TRUE(check_step(spec, longer).violation) << name_of(program.actions[i].act);
+    }
+  });
+}
+
+TEST(PipelinedStepMutations, AChangedNumberIsSeen) {
+  constexpr int Action::*kNumbers[] = {&Action::lane,     &Action::micro_batch, &Action::chunk,
+                                       &Action::block,    &Action::bucket,      &Action::slot,
+                                       &Action::from_slot};
+  for_each_program([&](const StepSpec& spec, const StepProgram& program) {
+    for (std::size_t i = 0; i < program.actions.size(); ++i) {
+      for (int Action::*number : kNumbers) {
+        if (program.actions[i].*number < 0) continue;
+        for (int change : {-1, 1}) {
+          StepProgram broken = program;
+          broken.actions[i].*number += change;
+          ASSERT_TRUE(check_step(spec, broken).violation) << name_of(program.actions[i].act);
+        }
+      }
+    }
+  });
+}
+
+TEST(PipelinedStepMutations, StagesThatDoNotFitAreSeen) {
+  const std::vector<StepSpec> right = stages_of({});
+  const auto reason = [&](const std::function<void(std::vector<StepSpec>&)>& change) {
+    std::vector<StepSpec> specs = right;
+    change(specs);
+    const auto wrong = check_stages(specs);
+    return wrong ? wrong->violation.reason : "accepted";
+  };
+  EXPECT_EQ(reason([](auto&) {}), "accepted");
+  EXPECT_EQ(reason([](auto& specs) { specs.pop_back(); }), "a stage is missing");
+  EXPECT_EQ(reason([](auto& specs) { ++specs[1].end_lane; }),
+            "a stage is not of the same pipeline, lanes or model as the first");
+  EXPECT_EQ(reason([](auto& specs) { ++specs[1].stage->chunks[0].first_block; }),
+            "part 1 does not begin where the one before it ends, or is empty");
+  EXPECT_EQ(reason([](auto& specs) { ++specs[1].stage->chunks[0].end_block; }),
+            "the last part does not end with the last block");
+  EXPECT_NE(reason([](auto& specs) { std::swap(specs[0].stage->passes[0], specs[0].stage->passes[1]); }),
+            "accepted");
+}
+
+}  // namespace
+}  // namespace lockstep::schedule
