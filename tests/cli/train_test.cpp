@@ -3,8 +3,6 @@
 // `lockstep prepare` and `lockstep train` as users call them, on a text small enough for a test.
 #include <csignal>
 #include <map>
-#include <sstream>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +11,7 @@
 
 #include "lockstep/base/file_lock.h"
 
-#include "tests/cli/program.h"
+#include "tests/cli/train_program.h"
 #include "tests/support/files.h"
 
 namespace lockstep::testing {
@@ -23,71 +21,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// A folder with a corpus of bytes and a run file for a tiny model.
-class TrainProgram : public ::testing::Test {
- protected:
-  TrainProgram() {
-    std::string text;
-    for (int i = 0; i < 4000; ++i) text += "line " + std::to_string(i * i % 977) + " of the text\n";
-    const std::string file = folder_.write("text.txt", text);
-    const Finished prepared =
-        run_program({"prepare", file, "--tokenizer", "bytes", "--output", folder_.path("corpus")});
-    EXPECT_EQ(prepared.exit_code, 0) << prepared.error_output;
-    run_ = folder_.write("run.toml", R"([model]
-name = "llama"
-layers = 2
-width = 32
-heads = 4
-kv_heads = 2
-ffn_width = 64
-vocab_size = 512
-[data]
-train = [")" + folder_.path("corpus") + R"("]
-validation = [")" + folder_.path("corpus") +
-                                         R"("]
-[training]
-steps = 4
-seq_len = 32
-micro_batch_size = 2
-global_batch_size = 16
-[parallelism]
-lanes = 4
-[validation]
-freq = 2
-steps = 3
-)");
-  }
-
-  Finished train(std::vector<std::string> flags) {
-    flags.insert(flags.begin(), {"train", run_});
-    return run_program(std::move(flags));
-  }
-
-  // Of a run that goes on in the background.
-  void wait_for_a_step(const std::string& run) {
-    for (int i = 0; i < 600 && read_file(folder_.path(run) + "/metrics.jsonl").empty(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  }
-
-  // What every step of a run came to, without times and what the machine did.
-  std::vector<nlohmann::json> steps_of(const std::string& run) {
-    std::istringstream lines(read_file(folder_.path(run) + "/metrics.jsonl"));
-    std::vector<nlohmann::json> steps;
-    for (std::string line; std::getline(lines, line);) {
-      nlohmann::json step = nlohmann::json::parse(line);
-      for (const char* name : {"time", "tokens_per_s", "step_s", "mfu", "page_faults", "peak_memory_mib",
-                               "predicted_memory_mib"})
-        step.erase(name);
-      steps.push_back(std::move(step));
-    }
-    return steps;
-  }
-
-  TemporaryFolder folder_;
-  std::string run_;
-};
 
 TEST_F(TrainProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
   for (const char* dtype : {"fp32", "bf16", "fp16"}) {
