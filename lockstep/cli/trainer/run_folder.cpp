@@ -103,10 +103,10 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers) {
   }
   predicted_bytes_ = metrics::process_memory().current_bytes + plan::step_memory(run_, workers_, 0).total();
   log_.emplace(folder_ / "log.txt");
-  log_->say(fmt::format("{} parameters, {}, {}, {} tokens per step, {} of memory for a worker; files in {}",
-                        spec::parameter_count(run_.model), counted(workers_, "worker"),
-                        counted(workload.lanes, "lane"), workload.tokens_per_step,
-                        metrics::format_memory(predicted_bytes_), folder_.string()));
+  log_->say(fmt::format(
+      "{} parameters, {}, {}, {} tokens per step, about {} of memory for a worker; files in {}",
+      spec::parameter_count(run_.model), counted(workers_, "worker"), counted(workload.lanes, "lane"),
+      workload.tokens_per_step, metrics::format_memory(predicted_bytes_), folder_.string()));
   warn_about_memory(local_workers);
 }
 
