@@ -25,6 +25,8 @@ class Checker {
       for (; index < program_.actions.size(); ++index) play(program_.actions[index]);
       sums_.require_updated();
       require(shared_, "the program ends without sharing the losses");
+      require(head_is_passed_on_ == (passes_.sends_head() || passes_.receives_head()),
+              "the program ends before both stages have the new tied head");
     } catch (const StepWrong& wrong) {
       return {.violation = StepViolation{index, wrong.reason}, .cost = {}};
     }
@@ -74,14 +76,32 @@ class Checker {
         return sums_.gather(action);
       case Act::arrive:
         return sums_.arrive(action);
+      case Act::send_head_gradient:
+        return passes_.send_head_gradient(action);
+      case Act::receive_head_gradient:
+        return passes_.receive_head_gradient(action);
+      case Act::settle:
+        passes_.settle(action);
+        return sums_.complete({.lane = action.lane, .block = 0, .slot = action.slot});
+      case Act::send_head:
+        return pass_head_on(passes_.sends_head());
+      case Act::receive_head:
+        return pass_head_on(passes_.receives_head());
     }
     require(false, "an action of no known kind");
+  }
+
+  void pass_head_on(bool is_wanted) {
+    require(is_wanted, "a message that nobody needs");
+    sums_.require_updated();
+    require(!std::exchange(head_is_passed_on_, true), "the tied head is passed on twice");
   }
 
   const StepProgram& program_;
   PassChecker passes_;
   SumChecker sums_;
   bool shared_ = false;
+  bool head_is_passed_on_ = false;
 };
 
 bool is_collective(Act act) {
@@ -140,7 +160,7 @@ std::optional<StepsViolation> check_stages(std::span<const StepSpec> stages) {
                       spec.stage->placement == stages.front().stage->placement &&
                       spec.first_lane == stages.front().first_lane &&
                       spec.end_lane == stages.front().end_lane && spec.blocks == stages.front().blocks &&
-                      spec.micro_batches == stages.front().micro_batches;
+                      spec.micro_batches == stages.front().micro_batches && spec.tied == stages.front().tied;
     if (!fits)
       return StepsViolation{i, {0, "a stage is not of the same pipeline, lanes or model as the first"}};
     pipeline.programs.push_back(spec.stage->passes);

@@ -81,7 +81,9 @@ class StepMaker {
         stage_(stage_of(spec)),
         chunks_(stage_.chunks.size()),
         is_complete_(spec.bucket_blocks.size(), spec.first_lane == spec.end_lane),
-        order_(reduction_order(spec)) {}
+        order_(reduction_order(spec)),
+        first_part_(chunk_of_part(stage_, 0)),
+        last_part_(chunk_of_part(stage_, stage_.placement.parts() - 1)) {}
 
   StepProgram make() {
     for (const PipelineEntry& entry : stage_.passes) compute(entry);
@@ -96,6 +98,8 @@ class StepMaker {
     if (spec_.shards_update) {
       for (int bucket : order_) add({.act = Act::arrive, .bucket = bucket});
     }
+    if (sends_head()) add({.act = Act::send_head});
+    if (receives_head()) add({.act = Act::receive_head});
     for (const OfChunk& chunk : chunks_) {
       program_.slots = std::max(program_.slots, chunk.slots.count());
       program_.piece_slots.push_back(chunk.slots.of_pieces());
@@ -158,8 +162,16 @@ class StepMaker {
       add_block(Act::forward, pass, block, !spec_.recomputes(block));
     }
     if (goes_elsewhere(pass)) add_message(Act::send_activation, pass);
-    if (pass.chunk.end_block == spec_.blocks) {
-      add({.act = Act::loss, .lane = pass.lane, .micro_batch = pass.micro_batch, .slot = pass.slot});
+    if (pass.chunk.end_block == spec_.blocks) lose(pass);
+  }
+
+  void lose(const PassContext& pass) {
+    const bool shares = spec_.tied && first_part_;
+    const int slot =
+        shares ? chunks_[static_cast<std::size_t>(*first_part_)].slot_of_lane[pass.lane] : pass.slot;
+    add({.act = Act::loss, .lane = pass.lane, .micro_batch = pass.micro_batch, .slot = slot});
+    if (receives_head() && pass.micro_batch + 1 == spec_.micro_batches) {
+      add({.act = Act::send_head_gradient, .lane = pass.lane, .slot = slot});
     }
   }
 
@@ -205,6 +217,10 @@ class StepMaker {
     return message && message->from != message->to;
   }
 
+  // The tied parameter is updated here and used by the head elsewhere, or the other way round.
+  bool sends_head() const { return spec_.tied && first_part_ && !last_part_; }
+  bool receives_head() const { return spec_.tied && last_part_ && !first_part_; }
+
   std::vector<Merge> merges_of(const PassContext& pass) {
     if (!pass.ends_lane) return {};
     return chunks_[static_cast<std::size_t>(pass.entry.chunk)].slots.complete(pass.lane, pass.slot);
@@ -212,6 +228,10 @@ class StepMaker {
 
   // The lane has all its gradients of the block.
   void complete(const PassContext& pass, int block, const std::vector<Merge>& merges) {
+    if (spec_.tied && block == 0) {
+      if (sends_head()) add({.act = Act::receive_head_gradient, .lane = pass.lane, .slot = pass.slot});
+      add({.act = Act::settle, .lane = pass.lane, .slot = pass.slot});
+    }
     for (std::size_t bucket = 0; bucket < spec_.bucket_blocks.size(); ++bucket) {
       if (spec_.bucket_blocks[bucket] != block) continue;
       for (const Merge& merge : merges) {
@@ -237,7 +257,9 @@ class StepMaker {
   std::vector<OfChunk> chunks_;
   std::vector<bool> is_complete_;  // by bucket: this rank has all that it adds to the sum
   std::vector<int> order_;
-  std::size_t reduced_ = 0;  // the first so many of the order
+  std::size_t reduced_ = 0;        // the first so many of the order
+  std::optional<int> first_part_;  // the chunk that it is
+  std::optional<int> last_part_;
 };
 
 }  // namespace
@@ -266,6 +288,12 @@ std::string_view name_of(Act act) {
       return "backward_weight";
     case Act::send_gradient:
       return "send_gradient";
+    case Act::send_head_gradient:
+      return "send_head_gradient";
+    case Act::receive_head_gradient:
+      return "receive_head_gradient";
+    case Act::settle:
+      return "settle";
     case Act::merge:
       return "merge";
     case Act::reduce:
@@ -282,6 +310,10 @@ std::string_view name_of(Act act) {
       return "gather";
     case Act::arrive:
       return "arrive";
+    case Act::send_head:
+      return "send_head";
+    case Act::receive_head:
+      return "receive_head";
   }
   return "?";
 }
@@ -295,6 +327,11 @@ Stage stage_of(const StepSpec& spec) {
     whole.passes.push_back({.pass = Pass::backward, .micro_batch = i});
   }
   return whole;
+}
+
+std::optional<int> chunk_of_part(const Stage& stage, int part) {
+  const Placement::Holder holder = stage.placement.holder_of(part);
+  return holder.rank == stage.rank ? std::optional(holder.chunk) : std::nullopt;
 }
 
 StepProgram make_step(const StepSpec& spec) {
