@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 
 #include "lockstep/kernels/compute/embedding/embedding.h"
+#include "lockstep/nn/additions.h"
 #include "lockstep/nn/function.h"
 
 namespace lockstep::nn {
@@ -38,16 +39,19 @@ struct Embedding : torch::autograd::Function<Embedding> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor& ids = saved[0];
-    kernels::PlaceTable<kernels::Matrix> by_place;
-    if (const auto found = context->saved_data.find("places_gradient"); found != context->saved_data.end()) {
-      by_place = {matrix_of(found->second.toTensor()),
-                  {static_cast<std::size_t>(ids.size(1)),
-                   static_cast<std::size_t>(context->saved_data["first"].toInt())}};
-    }
-    kernels::embedding_backward(ids_of(ids), matrix_of(as_rows(gradients[0])),
-                                matrix_of(context->saved_data["table_gradient"].toTensor()), by_place);
+    const auto places = context->saved_data.find("places_gradient");
+    add_to_gradients(
+        [ids = context->get_saved_variables()[0], dy = as_rows(gradients[0]),
+         table_gradient = context->saved_data["table_gradient"].toTensor(),
+         places_gradient = places == context->saved_data.end() ? at::Tensor() : places->second.toTensor(),
+         first = context->saved_data["first"].toInt()] {
+          kernels::PlaceTable<kernels::Matrix> by_place;
+          if (places_gradient.defined()) {
+            by_place = {matrix_of(places_gradient),
+                        {static_cast<std::size_t>(ids.size(1)), static_cast<std::size_t>(first)}};
+          }
+          kernels::embedding_backward(ids_of(ids), matrix_of(dy), matrix_of(table_gradient), by_place);
+        });
     return {{}, {}, {}, {}, {}, {}};
   }
 };

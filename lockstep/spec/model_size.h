@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "lockstep/spec/run_spec.h"
 
@@ -14,5 +15,8 @@ std::int64_t parameter_count(const Model& model);
 // tokens; A. Chowdhery et al. 2022, arXiv:2204.02311, appendix B). N leaves out tables that are only looked
 // up (positions, an untied token embedding), which multiply nothing. Of an mlp: of one sample.
 double flops_per_token(const Model& model, std::int64_t seq_len);
+
+// The same, piece by piece: of every block of the model, and behind them of its head.
+std::vector<double> block_flops_per_token(const Model& model, std::int64_t seq_len);
 
 }  // namespace lockstep::spec

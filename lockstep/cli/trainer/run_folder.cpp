@@ -178,9 +178,9 @@ void RunFolder::show(const train::StepReport& report) {
   }
 }
 
-void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) {
+void RunFolder::save(const model::FlatLayout& whole, const at::Tensor& values) {
   const std::string path = (folder_ / "model").string();
-  train::save_model(path, run_.model, layout, weights.working(), tokenizer_.get());
+  train::save_model(path, run_.model, whole, values, tokenizer_.get());
   log_->say(run_.model.name == spec::ModelFamily::mlp
                 ? fmt::format("wrote {}: --checkpoint.initial_load_path {} begins with it", path, path)
                 : fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write", path, path));

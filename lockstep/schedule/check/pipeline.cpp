@@ -203,6 +203,15 @@ MaybeViolation first_violation(const Pipeline& pipeline) {
 
 }  // namespace
 
+std::string to_string(const PipelineViolation& violation, const Pipeline& pipeline) {
+  const auto rank = static_cast<std::size_t>(violation.rank);
+  if (rank >= pipeline.programs.size() || violation.entry >= pipeline.programs[rank].size()) {
+    return fmt::format("stage {}, at the end: {}", violation.rank, violation.reason);
+  }
+  return fmt::format("stage {}, pass {} ({}): {}", violation.rank, violation.entry + 1,
+                     to_string(pipeline.programs[rank][violation.entry]), violation.reason);
+}
+
 PipelineCheck check_pipeline(const Pipeline& pipeline) {
   if (auto violation = first_violation(pipeline)) return {.violation = std::move(violation), .peak_live = {}};
   PipelineCheck check;

@@ -17,6 +17,9 @@ struct PipelineViolation {
   std::string reason;
 };
 
+// "stage 1, pass 3 (B2): ...", with passes counted from 1.
+std::string to_string(const PipelineViolation& violation, const Pipeline& pipeline);
+
 struct PipelineCheck {
   std::optional<PipelineViolation> violation;
   std::vector<int> peak_live;  // by rank, see peak_live_activations(); empty when there is a violation
