@@ -66,6 +66,22 @@ std::int64_t parameter_count(const Model& model) {
   return parts.layers + parts.last_norm + parts.lookup_only + parts.head;
 }
 
+std::vector<std::int64_t> block_parameter_counts(const Model& model) {
+  const Parts parts = parts_of(model);
+  if (model.name == ModelFamily::mlp) {
+    std::vector<std::int64_t> blocks(static_cast<std::size_t>(model.layers), (model.width + 1) * model.width);
+    blocks.front() = (model.max_seq_len + 1) * model.width;
+    blocks.push_back(parts.head);
+    return blocks;
+  }
+  const std::int64_t embedding = parts.lookup_only + (model.tied_embeddings ? parts.head : 0);
+  std::vector<std::int64_t> blocks = {embedding};
+  blocks.insert(blocks.end(), static_cast<std::size_t>(model.layers), parts.layers / model.layers);
+  blocks.push_back(parts.last_norm);
+  blocks.push_back(model.tied_embeddings ? 0 : parts.head);
+  return blocks;
+}
+
 double flops_per_token(const Model& model, std::int64_t seq_len) {
   const std::vector<double> blocks = block_flops_per_token(model, seq_len);
   return std::accumulate(blocks.begin(), blocks.end(), 0.0);

@@ -6,14 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/update/vectors.h"
-#include "lockstep/nn/head_loss.h"
-#include "lockstep/nn/tensor_view.h"
-#include "lockstep/schedule/check/step.h"
-#include "lockstep/schedule/pipeline/message.h"
 #include "lockstep/train/shares.h"
 
 namespace lockstep::train {
@@ -21,9 +15,6 @@ namespace {
 
 using schedule::Act;
 using schedule::Action;
-
-// As many ranks are proved together with this one; of larger worlds these and this one alone.
-constexpr int kProvedTogether = 64;
 
 // Streams of the pipeline's group that StageMail leaves free.
 constexpr std::uint32_t kHeadStream = 2;
@@ -66,9 +57,8 @@ StepRunner::StepRunner(const model::Model& model, const Holding& holding, Weight
       partition_(holding.partition),
       weights_(weights),
       plan_(std::move(plan)),
-      tied_(model::is_tied(model)),
       slots_(holding, weights.working()),
-      mail_(holding.groups.pipeline, plan_.hidden, weights.working().scalar_type()),
+      passes_(model, holding.groups.pipeline, slots_, plan_.hidden, weights.working().scalar_type()),
       works_(partition_.buckets.size()) {
   assign(plan_.lanes);
 }
@@ -77,99 +67,9 @@ void StepRunner::assign(const LaneOwnership& lanes) {
   const comm::Communicator& data = holding_.groups.data;
   LOCKSTEP_CHECK(lanes.world() == data.size(), "lanes are owned by the data-parallel ranks");
   plan_.lanes = lanes;
-  stage_ = schedule::stage_of(spec_of(data.rank(), holding_.groups.pipeline.rank()));
-  program_ = proved_program();
-  slots_.grow(program_.slots);
+  program_ = proved_program(model_, holding_, plan_);
+  slots_.grow(program_.program.slots);
   sum_.emplace(data, lanes, partition_.shards_update, plan_.sum);
-}
-
-// --- The program.
-
-schedule::StepSpec StepRunner::spec_of(Rank data_rank, Rank stage) const {
-  const auto owner = static_cast<std::size_t>(data_rank);
-  schedule::StepSpec spec = {.blocks = static_cast<int>(model_.blocks.size()),
-                             .first_lane = plan_.lanes.first_lane[owner],
-                             .end_lane = plan_.lanes.first_lane[owner + 1],
-                             .micro_batches = plan_.micro_batches,
-                             .recompute_every = plan_.recompute_every,
-                             .shards_update = partition_.shards_update,
-                             .tied = tied_,
-                             .bucket_blocks = {}};
-  if (holding_.groups.pipeline.size() > 1) {
-    spec.stage =
-        plan::stage_of(plan_.pipeline, stage, (spec.end_lane - spec.first_lane) * plan_.micro_batches);
-  }
-  // Those of other stages are theirs to prove.
-  if (stage != holding_.groups.pipeline.rank()) return spec;
-  for (const Bucket& bucket : partition_.buckets) spec.bucket_blocks.push_back(bucket.block);
-  return spec;
-}
-
-schedule::StepProgram StepRunner::proved_program() const {
-  const Rank rank = holding_.groups.data.rank();
-  const Rank stage = holding_.groups.pipeline.rank();
-  std::vector<schedule::StepSpec> specs = {spec_of(rank, stage)};
-  std::vector<schedule::StepProgram> programs = {schedule::make_step(specs.front())};
-  for (Rank other = 0; other < std::min(plan_.lanes.world(), kProvedTogether); ++other) {
-    if (other == rank) continue;
-    specs.push_back(spec_of(other, stage));
-    programs.push_back(schedule::make_step(specs.back()));
-  }
-  auto wrong = schedule::check_steps(specs, programs);
-  if (!wrong && specs.front().stage) {
-    std::vector<schedule::StepSpec> stages;
-    for (Rank other = 0; other < holding_.groups.pipeline.size(); ++other) {
-      stages.push_back(spec_of(rank, other));
-    }
-    wrong = schedule::check_stages(stages);
-  }
-  LOCKSTEP_CHECK(!wrong, fmt::format("the step program of {} is wrong at action {}: {}",
-                                     wrong->program == 0 ? "this rank" : "another rank",
-                                     wrong->violation.action, wrong->violation.reason));
-  return std::move(programs.front());
-}
-
-std::vector<schedule::PipelineMessage> StepRunner::messages_to_receive() const {
-  std::vector<schedule::PipelineMessage> messages;
-  for (const Action& action : program_.actions) {
-    if (action.act == Act::receive_activation || action.act == Act::receive_gradient) {
-      messages.push_back(message_of(action));
-    }
-  }
-  return messages;
-}
-
-// --- Places.
-
-StepRunner::InFlight& StepRunner::in_flight(const Action& action) {
-  const int first = plan_.lanes.first_lane[static_cast<std::size_t>(holding_.groups.data.rank())];
-  const int number = (action.lane - first) * plan_.micro_batches + action.micro_batch;
-  return in_flight_[static_cast<std::size_t>(number)];
-}
-
-std::size_t StepRunner::chunk_of_block(int block) const {
-  const auto found = std::ranges::find_if(
-      stage_.chunks, [&](const schedule::Chunk& chunk) { return block < chunk.end_block; });
-  return static_cast<std::size_t>(found - stage_.chunks.begin());
-}
-
-std::optional<std::size_t> StepRunner::own_neighbour(std::size_t chunk, int direction) const {
-  const int part = stage_.placement.part_of(stage_.rank, static_cast<int>(chunk)) + direction;
-  if (part < 0 || part >= stage_.placement.parts()) return std::nullopt;
-  const auto neighbour = schedule::chunk_of_part(stage_, part);
-  return neighbour ? std::optional(static_cast<std::size_t>(*neighbour)) : std::nullopt;
-}
-
-schedule::PipelineMessage StepRunner::message_of(const Action& action) const {
-  const bool is_activation = action.act == Act::receive_activation || action.act == Act::send_activation;
-  const bool is_receipt = action.act == Act::receive_activation || action.act == Act::receive_gradient;
-  const int first = plan_.lanes.first_lane[static_cast<std::size_t>(holding_.groups.data.rank())];
-  const schedule::PipelineEntry entry = {
-      .pass = is_activation ? schedule::Pass::forward : schedule::Pass::backward,
-      .micro_batch = (action.lane - first) * plan_.micro_batches + action.micro_batch,
-      .chunk = action.chunk};
-  return is_receipt ? *schedule::input_of(stage_.placement, stage_.rank, entry)
-                    : *schedule::output_of(stage_.placement, stage_.rank, entry);
 }
 
 Range StepRunner::head_elements() const {
@@ -183,18 +83,22 @@ Range StepRunner::head_elements() const {
 StepResult StepRunner::run(const StepInputs& inputs) {
   result_ = {};
   lane_losses_.assign(static_cast<std::size_t>(plan_.lanes.lanes()), 0.0);
-  in_flight_.clear();
-  const int lanes = plan_.lanes.count_of(holding_.groups.data.rank());
-  in_flight_.resize(static_cast<std::size_t>(lanes * plan_.micro_batches));
-  mail_.expect(messages_to_receive());
-  for (const Action& action : program_.actions) {
+  const Rank rank = holding_.groups.data.rank();
+  passes_.begin({.program = program_,
+                 .first_lane = plan_.lanes.first_lane[static_cast<std::size_t>(rank)],
+                 .lanes = plan_.lanes.count_of(rank),
+                 .micro_batches = plan_.micro_batches,
+                 .batch = inputs.batch,
+                 .loss_scale = inputs.loss_scale,
+                 .lane_losses = lane_losses_});
+  for (const Action& action : program_.program.actions) {
     const auto began = Clock::now();
     play(action, inputs);
     const auto ended = Clock::now();
     if (computes(action.act)) result_.compute_seconds += std::chrono::duration<double>(ended - began).count();
     if (inputs.observe) inputs.observe(action, began, ended);
   }
-  mail_.finish();
+  passes_.finish();
   return result_;
 }
 
@@ -204,27 +108,27 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
       return clear(action);
     case Act::receive_activation:
     case Act::receive_gradient:
-      return receive(action);
+      return passes_.receive(action);
     case Act::forward:
-      return forward(action, inputs);
+      return passes_.forward(action);
     case Act::send_activation:
     case Act::send_gradient:
-      return send(action);
+      return passes_.send(action);
     case Act::loss:
-      return lose(action, inputs);
+      return passes_.lose(action);
     case Act::recompute:
-      return recompute(action);
+      return passes_.recompute(action);
     case Act::backward:
     case Act::backward_input:
-      return backward(action);
+      return passes_.backward(action);
     case Act::backward_weight:
-      return backward_weight(action);
+      return passes_.backward_weight(action);
     case Act::send_head_gradient:
       return send_head_gradient(action);
     case Act::receive_head_gradient:
       return head_gradients_[action.slot].wait();
     case Act::settle:
-      return put_off_[action.lane].run();
+      return passes_.settle(action);
     case Act::merge:
       return slots_.merge(action.slot, action.from_slot,
                           partition_.buckets[static_cast<std::size_t>(action.bucket)].elements);
@@ -251,110 +155,19 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
 void StepRunner::clear(const Action& action) {
   const auto chunk = static_cast<std::size_t>(action.chunk);
   slots_.clear(action.slot, holding_.layout.chunks()[chunk]);
-  if (!tied_) return;
-  const int last_part = stage_.placement.parts() - 1;
-  const bool is_first = schedule::chunk_of_part(stage_, 0) == action.chunk;
-  const bool is_last = schedule::chunk_of_part(stage_, last_part) == action.chunk;
+  if (!model::is_tied(model_)) return;
+  const bool is_first = schedule::chunk_of_part(program_.stage, 0) == action.chunk;
+  const bool is_last = schedule::chunk_of_part(program_.stage, last_part()) == action.chunk;
   if (is_last && holding_.layout.borrows_head()) {
     head_gradients_[action.slot].wait();
     slots_.clear(action.slot, head_elements());
-  } else if (is_first && holder_of_part(last_part) != stage_.rank) {
+  } else if (is_first && holder_of_part(last_part()) != program_.stage.rank) {
     head_gradients_[action.slot] = holding_.groups.pipeline.recv_async(
-        holder_of_part(last_part), slots_.bytes(action.slot, head_elements()), {.stream = kHeadStream});
-  }
-}
-
-// --- Passes.
-
-void StepRunner::forward(const Action& action, const StepInputs& inputs) {
-  const auto index = static_cast<std::size_t>(action.block);
-  const std::size_t chunk = chunk_of_block(action.block);
-  InFlight& flight = in_flight(action);
-  if (flight.passes.empty()) {
-    flight = {.batch = inputs.batch(action.lane, action.micro_batch),
-              .passes = std::vector<model::BlockPass>(model_.blocks.size()),
-              .inputs = std::vector<at::Tensor>(model_.blocks.size()),
-              .additions = std::vector<nn::Additions>(model_.blocks.size()),
-              .activations = std::move(flight.activations),
-              .gradients = std::vector<at::Tensor>(stage_.chunks.size())};
-    flight.activations.resize(stage_.chunks.size());
-  }
-  if (action.block == stage_.chunks[chunk].first_block) hidden_ = std::move(flight.activations[chunk]);
-  const model::Block& block = *model_.blocks[index];
-  const model::BlockParameters parameters = slots_.parameters(action.slot).of_block(index);
-  if (action.keeps) {
-    flight.passes[index] = model::forward(block, hidden_, flight.batch, parameters);
-    hidden_ = flight.passes[index].output.detach();
-  } else {
-    flight.inputs[index] = hidden_;
-    hidden_ = model::forward_only(block, hidden_, flight.batch, parameters);
-  }
-  if (action.block + 1 != stage_.chunks[chunk].end_block) return;
-  if (const auto next = own_neighbour(chunk, 1)) flight.activations[*next] = std::exchange(hidden_, {});
-}
-
-void StepRunner::lose(const Action& action, const StepInputs& inputs) {
-  InFlight& flight = in_flight(action);
-  const nn::HeadLoss loss = nn::head_loss_with_gradients(hidden_, slots_.parameters(action.slot).head(),
-                                                         flight.batch.targets, inputs.loss_scale);
-  lane_losses_[static_cast<std::size_t>(action.lane)] += kernels::sum_of(nn::floats_of(loss.losses));
-  flight.gradients.back() = loss.x_gradient;
-  hidden_ = at::Tensor();
-}
-
-void StepRunner::recompute(const Action& action) {
-  const auto index = static_cast<std::size_t>(action.block);
-  InFlight& flight = in_flight(action);
-  flight.passes[index] =
-      model::forward(*model_.blocks[index], std::exchange(flight.inputs[index], at::Tensor()), flight.batch,
-                     slots_.parameters(action.slot).of_block(index));
-}
-
-void StepRunner::backward(const Action& action) {
-  const auto index = static_cast<std::size_t>(action.block);
-  const std::size_t chunk = chunk_of_block(action.block);
-  InFlight& flight = in_flight(action);
-  if (action.block + 1 == stage_.chunks[chunk].end_block) gradient_ = std::move(flight.gradients[chunk]);
-  model::BlockPass pass = std::exchange(flight.passes[index], {});
-  if (action.act == Act::backward_input) {
-    gradient_ = model::backward(std::move(pass), gradient_, flight.additions[index]);
-  } else if (tied_ && action.block == 0) {
-    gradient_ = model::backward(std::move(pass), gradient_, put_off_[action.lane]);
-  } else {
-    gradient_ = model::backward(std::move(pass), gradient_);
-  }
-  if (action.block != stage_.chunks[chunk].first_block) return;
-  if (const auto before = own_neighbour(chunk, -1)) {
-    flight.gradients[*before] = std::exchange(gradient_, {});
-  }
-}
-
-void StepRunner::backward_weight(const Action& action) {
-  nn::Additions& additions = in_flight(action).additions[static_cast<std::size_t>(action.block)];
-  if (tied_ && action.block == 0) {
-    put_off_[action.lane].append(std::move(additions));
-  } else {
-    additions.run();
+        holder_of_part(last_part()), slots_.bytes(action.slot, head_elements()), {.stream = kHeadStream});
   }
 }
 
 // --- Between stages.
-
-void StepRunner::receive(const Action& action) {
-  InFlight& flight = in_flight(action);
-  const auto chunk = static_cast<std::size_t>(action.chunk);
-  if (action.act == Act::receive_gradient) {
-    flight.gradients[chunk] = mail_.receive(message_of(action));
-    return;
-  }
-  flight.activations.resize(stage_.chunks.size());
-  flight.activations[chunk] = mail_.receive(message_of(action));
-}
-
-void StepRunner::send(const Action& action) {
-  mail_.send(message_of(action),
-             std::exchange(action.act == Act::send_activation ? hidden_ : gradient_, at::Tensor()));
-}
 
 void StepRunner::send_head_gradient(const Action& action) {
   head_gradients_[action.slot] = holding_.groups.pipeline.send_async(
@@ -363,8 +176,7 @@ void StepRunner::send_head_gradient(const Action& action) {
 
 void StepRunner::send_head() {
   if (!result_.updated) return;
-  holding_.groups.pipeline.send(holder_of_part(stage_.placement.parts() - 1),
-                                weights_.working(head_elements()),
+  holding_.groups.pipeline.send(holder_of_part(last_part()), weights_.working(head_elements()),
                                 {.dtype = weights_.dtype(), .stream = kHeadStream});
 }
 
@@ -381,7 +193,7 @@ std::span<float> StepRunner::own_gradients(std::size_t bucket) const {
 }
 
 const std::vector<int>& StepRunner::piece_slots(std::size_t bucket) const {
-  return program_.piece_slots[chunk_of_block(partition_.buckets[bucket].block)];
+  return program_.program.piece_slots[chunk_of_block(program_.stage, partition_.buckets[bucket].block)];
 }
 
 int StepRunner::result_slot(std::size_t bucket) const {

@@ -12,28 +12,15 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/model/block.h"
-#include "lockstep/model/pass.h"
-#include "lockstep/nn/additions.h"
-#include "lockstep/plan/pipeline.h"
 #include "lockstep/schedule/step/step.h"
 #include "lockstep/train/gradient_sum.h"
 #include "lockstep/train/gradients.h"
 #include "lockstep/train/holding.h"
-#include "lockstep/train/stage_mail.h"
+#include "lockstep/train/pass_runner.h"
+#include "lockstep/train/step_program.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
-
-// How a step is cut; the same on all ranks.
-struct StepPlan {
-  LaneOwnership lanes;    // of the data-parallel ranks
-  int micro_batches = 1;  // of each lane
-  int recompute_every = 0;
-  SumOptions sum = {};
-  plan::PipelinePlan pipeline = {};  // ignored when the pipeline has one stage
-  std::vector<std::int64_t> hidden =
-      {};  // what blocks hand on: its sizes for one micro-batch; for a pipeline
-};
 
 // Told about every action of the program after it.
 using ActionObserver =
@@ -41,7 +28,7 @@ using ActionObserver =
 
 // What a step is done with.
 struct StepInputs {
-  std::function<model::Batch(int lane, int micro_batch)> batch;
+  BatchSource batch;
   float loss_scale =
       1.0F;  // what the loss of a token is multiplied by before going back: 1 / tokens, and more
   float gradient_scale = 1.0F;  // what undoes the rest of it before the update
@@ -77,25 +64,8 @@ class StepRunner {
   const LaneOwnership& lanes() const { return plan_.lanes; }
 
  private:
-  // What a micro-batch leaves on this rank between its passes.
-  struct InFlight {
-    model::Batch batch;
-    std::vector<model::BlockPass> passes;  // by block
-    std::vector<at::Tensor> inputs;        // by block: of those that will be computed again
-    std::vector<nn::Additions> additions;  // by block: what backward_input has left for backward_weight
-    std::vector<at::Tensor> activations;   // by chunk: what its first block reads
-    std::vector<at::Tensor> gradients;     // by chunk: of what its last block has made
-  };
-
   void play(const schedule::Action& action, const StepInputs& inputs);
   void clear(const schedule::Action& action);
-  void forward(const schedule::Action& action, const StepInputs& inputs);
-  void lose(const schedule::Action& action, const StepInputs& inputs);
-  void recompute(const schedule::Action& action);
-  void backward(const schedule::Action& action);
-  void backward_weight(const schedule::Action& action);
-  void receive(const schedule::Action& action);
-  void send(const schedule::Action& action);
   void send_head_gradient(const schedule::Action& action);
   void send_head();
   void receive_head();
@@ -106,18 +76,10 @@ class StepRunner {
   void update(int bucket, const StepInputs& inputs);
   void gather(int bucket);
 
-  schedule::StepSpec spec_of(Rank data_rank, Rank stage) const;
-  schedule::StepProgram proved_program() const;
-  std::vector<schedule::PipelineMessage> messages_to_receive() const;
-
-  InFlight& in_flight(const schedule::Action& action);
-  std::size_t chunk_of_block(int block) const;
-  // The neighbour of a chunk, up (1) or down (-1) the model, if this rank has it.
-  std::optional<std::size_t> own_neighbour(std::size_t chunk, int direction) const;
-  schedule::PipelineMessage message_of(const schedule::Action& action) const;
-  Rank holder_of_part(int part) const { return stage_.placement.holder_of(part).rank; }
+  Rank holder_of_part(int part) const { return program_.stage.placement.holder_of(part).rank; }
+  int last_part() const { return program_.stage.placement.parts() - 1; }
+  // Of a tied head, owned or borrowed.
   Range head_elements() const;
-
   // The gradients that this rank updates with.
   std::span<float> own_gradients(std::size_t bucket) const;
   const std::vector<int>& piece_slots(std::size_t bucket) const;
@@ -128,24 +90,17 @@ class StepRunner {
   const Partition& partition_;  // of the holding
   Weights& weights_;
   StepPlan plan_;
-  const bool tied_;
   GradientSlots slots_;
-  StageMail mail_;
+  PassRunner passes_;
 
   // --- Of the lanes.
-  schedule::Stage stage_;
-  schedule::StepProgram program_;
+  StepProgram program_;
   std::optional<GradientSum> sum_;
 
   // --- Of the step under way.
-  std::vector<InFlight> in_flight_;       // by micro-batch, counted over all lanes of the rank
-  std::map<int, nn::Additions> put_off_;  // by lane: what block 0 adds once the lane is settled
-  std::map<int, comm::Work>
-      head_gradients_;               // by slot: on their way from or to the other end of the pipeline
-  at::Tensor hidden_;                // the output of the last block that ran
-  at::Tensor gradient_;              // that of the input of the last block gone back through
-  std::vector<double> lane_losses_;  // by lane
-  std::vector<comm::Work> works_;    // by bucket: its gradients, then its weights
+  std::map<int, comm::Work> head_gradients_;  // by slot: on the way from or to the other end of the pipeline
+  std::vector<double> lane_losses_;           // by lane
+  std::vector<comm::Work> works_;             // by bucket: its gradients, then its weights
   double gradient_factor_ = 1.0;
   StepResult result_;
 };

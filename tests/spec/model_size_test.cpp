@@ -50,6 +50,16 @@ TEST(FlopsPerToken, LeavesOutTablesThatAreOnlyLookedUp) {
   EXPECT_EQ(flops_per_token(llama, 8192), 6.0 * (8'030'261'248 - 128256LL * 4096) + 12.0 * 32 * 4096 * 8192);
 }
 
+TEST(BlockParameterCounts, AddUpToThoseOfTheModel) {
+  for (const std::string_view name : preset_names()) {
+    const Model model = filled(name);
+    const std::vector<std::int64_t> blocks = block_parameter_counts(model);
+    ASSERT_EQ(blocks.size(), static_cast<std::size_t>(model.layers) + 3) << name;
+    EXPECT_EQ(std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}), parameter_count(model)) << name;
+    EXPECT_EQ(blocks.back() == 0, model.tied_embeddings) << name;
+  }
+}
+
 // Embedding, layers, last norm, head.
 TEST(BlockFlops, AddUpToThoseOfTheModel) {
   for (const std::string_view name : preset_names()) {

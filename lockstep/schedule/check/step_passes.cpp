@@ -116,14 +116,6 @@ PassChecker::Neighbours PassChecker::neighbours_of(const PipelineEntry& entry) c
           .sends = is_message(output_of(stage_.placement, stage_.rank, entry))};
 }
 
-// The chunk of this rank that holds the part next to this one, up (1) or down (-1) the model.
-std::optional<int> PassChecker::own_neighbour(int number, int direction) const {
-  const int part = stage_.placement.part_of(stage_.rank, number) + direction;
-  if (part < 0 || part >= stage_.placement.parts()) return std::nullopt;
-  const Placement::Holder holder = stage_.placement.holder_of(part);
-  return holder.rank == stage_.rank ? std::optional(holder.chunk) : std::nullopt;
-}
-
 // Whole or split, as the spec has planned it for the micro-batch.
 Pass PassChecker::way_back_due(const Site& site) const {
   for (std::size_t i = passes_.size(); i < stage_.passes.size(); ++i) {
@@ -172,7 +164,8 @@ void PassChecker::forward(const Action& action) {
   require(action.block == site.state.forward,
           fmt::format("block {} runs forward when block {} is due", action.block, site.state.forward));
   require(!neighbours.receives || site.state.received_activation, "a block runs forward without its input");
-  if (const auto before = own_neighbour(site.number, -1); before && action.block == held.first_block) {
+  if (const auto before = own_neighbour(stage_, site.number, -1);
+      before && action.block == held.first_block) {
     require(progress(*before, site.micro_batch).forward == chunk(*before).end_block,
             "a chunk runs forward before the one that it reads from");
   }
@@ -222,7 +215,7 @@ void PassChecker::require_gradient(const Action& action, const Site& site) {
   if (action.block != site.held.end_block - 1) return;
   if (site.held.end_block == spec_.blocks) {
     require(site.state.lost, "the way back begins before the loss");
-  } else if (const auto after = own_neighbour(site.number, 1)) {
+  } else if (const auto after = own_neighbour(stage_, site.number, 1)) {
     require(progress(*after, site.micro_batch).backward == chunk(*after).first_block - 1,
             "a chunk runs backward before the one that its gradient comes from");
   } else {

@@ -81,7 +81,6 @@ class PassChecker {
   void enter(Pass pass, const Site& site);
   void leave();
   Neighbours neighbours_of(const PipelineEntry& entry) const;
-  std::optional<int> own_neighbour(int number, int direction) const;
   Pass way_back_due(const Site& site) const;
   void require_gradient(const Action& action, const Site& site);
   void keep(int block, const Site& site, bool recorded);

@@ -334,6 +334,12 @@ std::optional<int> chunk_of_part(const Stage& stage, int part) {
   return holder.rank == stage.rank ? std::optional(holder.chunk) : std::nullopt;
 }
 
+std::optional<int> own_neighbour(const Stage& stage, int chunk, int direction) {
+  const int part = stage.placement.part_of(stage.rank, chunk) + direction;
+  if (part < 0 || part >= stage.placement.parts()) return std::nullopt;
+  return chunk_of_part(stage, part);
+}
+
 StepProgram make_step(const StepSpec& spec) {
   return StepMaker(spec).make();
 }

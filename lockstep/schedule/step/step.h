@@ -131,6 +131,9 @@ Stage stage_of(const StepSpec& spec);
 // The chunk of the stage that is this part of the model; none: another stage has it.
 std::optional<int> chunk_of_part(const Stage& stage, int part);
 
+// The chunk of the stage that is the part next to this one, up (1) or down (-1) the model; none likewise.
+std::optional<int> own_neighbour(const Stage& stage, int chunk, int direction);
+
 StepProgram make_step(const StepSpec& spec);
 
 }  // namespace lockstep::schedule
