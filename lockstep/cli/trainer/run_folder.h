@@ -36,7 +36,7 @@ class RunFolder {
  private:
   double mfu(const train::StepReport& report) const;
   void show(const train::StepReport& report);
-  void warn_about_memory(int local_workers);
+  void warn_about_memory(int local_workers, std::uint64_t needed);
 
   const spec::RunSpec& run_;
   int workers_;
