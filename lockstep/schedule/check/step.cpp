@@ -46,14 +46,24 @@ class Checker {
       case Act::receive_gradient:
       case Act::send_gradient:
         return passes_.pass_on(action);
+      case Act::fetch:
+        return sums_.fetch(action);
+      case Act::use:
+        return sums_.use(action);
+      case Act::drop:
+        return sums_.drop(action);
       case Act::forward:
+        require_weights(action.block);
         return passes_.forward(action);
       case Act::loss:
+        require_weights(passes_.block_of_head());
         return passes_.lose(action);
       case Act::recompute:
+        require_weights(action.block);
         return passes_.recompute(action);
       case Act::backward:
       case Act::backward_input:
+        require_weights(action.block);
         if (passes_.backward(action)) sums_.complete(action);
         return;
       case Act::backward_weight:
@@ -91,6 +101,10 @@ class Checker {
     require(false, "an action of no known kind");
   }
 
+  void require_weights(int block) const {
+    sums_.require_weights(passes_.chunk(passes_.chunk_of_block(block)));
+  }
+
   void pass_head_on(bool is_wanted) {
     require(is_wanted, "a message that nobody needs");
     sums_.require_updated();
@@ -104,27 +118,43 @@ class Checker {
   bool head_is_passed_on_ = false;
 };
 
-bool is_collective(Act act) {
-  return act == Act::reduce || act == Act::share_losses || act == Act::clip || act == Act::gather;
+// Collectives of weights that are fetched have a stream of their own, so that they need not wait for
+// gradients: what the order of one stream is does not matter to the other.
+enum class Stream { none, gradients, weights };
+
+Stream stream_of(Act act) {
+  switch (act) {
+    case Act::reduce:
+    case Act::share_losses:
+    case Act::clip:
+    case Act::gather:
+      return Stream::gradients;
+    case Act::fetch:
+      return Stream::weights;
+    default:
+      return Stream::none;
+  }
 }
 
-// Of the collectives only, with their places in the program.
-std::vector<std::pair<std::size_t, Action>> collectives_of(const StepProgram& program) {
+// Of the collectives of a stream only, with their places in the program.
+std::vector<std::pair<std::size_t, Action>> collectives_of(const StepProgram& program, Stream stream) {
   std::vector<std::pair<std::size_t, Action>> calls;
   for (std::size_t i = 0; i < program.actions.size(); ++i) {
-    if (is_collective(program.actions[i].act)) calls.emplace_back(i, program.actions[i]);
+    if (stream_of(program.actions[i].act) == stream) calls.emplace_back(i, program.actions[i]);
   }
   return calls;
 }
 
 std::optional<StepViolation> first_other_call(const StepProgram& program, const StepProgram& before) {
-  const auto ours = collectives_of(program);
-  const auto theirs = collectives_of(before);
-  for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
-    const bool same = i < ours.size() && i < theirs.size() && ours[i].second == theirs[i].second;
-    if (same) continue;
-    return StepViolation{i < ours.size() ? ours[i].first : program.actions.size(),
-                         fmt::format("collective {} is not the one that another rank calls", i)};
+  for (const Stream stream : {Stream::gradients, Stream::weights}) {
+    const auto ours = collectives_of(program, stream);
+    const auto theirs = collectives_of(before, stream);
+    for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+      const bool same = i < ours.size() && i < theirs.size() && ours[i].second == theirs[i].second;
+      if (same) continue;
+      return StepViolation{i < ours.size() ? ours[i].first : program.actions.size(),
+                           fmt::format("collective {} is not the one that another rank calls", i)};
+    }
   }
   return std::nullopt;
 }

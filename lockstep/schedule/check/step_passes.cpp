@@ -17,6 +17,7 @@ PassChecker::PassChecker(const StepSpec& spec)
       first_part_(chunk_of_part(stage_, 0)),
       last_part_(chunk_of_part(stage_, stage_.placement.parts() - 1)),
       slot_of_lane_(stage_.chunks.size()),
+      cleared_(stage_.chunks.size()),
       due_weights_(stage_.chunks.size(), 0) {
   const auto micro_batches = static_cast<std::size_t>((spec.end_lane - spec.first_lane) * spec.micro_batches);
   for (const Chunk& held : stage_.chunks) {
@@ -36,11 +37,18 @@ void PassChecker::begin_lane(const Action& action) {
   require(!under_way_, "a lane begins in the middle of a pass");
   require(action.lane >= spec_.first_lane && action.lane < spec_.end_lane,
           fmt::format("lane {} is not owned", action.lane));
-  std::map<int, int>& slots = slot_of_lane_[static_cast<std::size_t>(action.chunk)];
-  require(slots.emplace(action.lane, action.slot).second, "a lane begins twice on a chunk");
+  bind_slot(action, action.chunk);
+  require(cleared_[static_cast<std::size_t>(action.chunk)].insert(action.lane).second,
+          "a lane begins twice on a chunk");
+}
+
+// From now on the lane's gradients of the chunk are in the slot.
+void PassChecker::bind_slot(const Action& action, int number) {
+  std::map<int, int>& slots = slot_of_lane_[static_cast<std::size_t>(number)];
+  if (!slots.emplace(action.lane, action.slot).second) return require_slot(action, number);
   for (const auto& [lane, slot] : slots) {
-    const bool is_unsent = receives_head() && action.chunk == *last_part_ && !head_gradients_[lane].sent;
-    require(lane == action.lane || slot != action.slot || (is_done(lane, action.chunk) && !is_unsent),
+    const bool is_unsent = receives_head() && number == *last_part_ && !head_gradients_[lane].sent;
+    require(lane == action.lane || slot != action.slot || (is_done(lane, number) && !is_unsent),
             fmt::format("slot {} is cleared while a lane uses it", action.slot));
   }
 }
@@ -83,6 +91,11 @@ void PassChecker::require_slot(const Action& action, int number) const {
   const auto found = slots.find(action.lane);
   require(found != slots.end(), fmt::format("lane {} has not begun on the chunk", action.lane));
   require(found->second == action.slot, "a gradient goes to another lane's slot");
+}
+
+void PassChecker::require_cleared(const Action& action, int number) const {
+  require(cleared_[static_cast<std::size_t>(number)].contains(action.lane),
+          fmt::format("lane {} has not begun on the chunk", action.lane));
 }
 
 bool PassChecker::is_done(int lane, int number) const {
@@ -157,6 +170,8 @@ void PassChecker::pass_on(const Action& action) {
 }
 
 void PassChecker::forward(const Action& action) {
+  number_of(action);
+  if (spec_.shards_gradients) bind_slot(action, chunk_of_block(action.block));
   const Site site = site_of_block(action, action.block);
   const Chunk& held = site.held;
   enter(Pass::forward, site);
@@ -182,7 +197,9 @@ void PassChecker::lose(const Action& action) {
   const int micro_batch = number_of(action);
   const int number = chunk_of_block(spec_.blocks - 1);
   // A tied head adds to the gradients of block 0, if they are here.
-  require_slot(action, spec_.tied && first_part_ ? *first_part_ : number);
+  const int of_head = spec_.tied && first_part_ ? *first_part_ : number;
+  require_slot(action, of_head);
+  require_cleared(action, of_head);
   const Site site = {micro_batch, number, chunk(number), progress(number, micro_batch)};
   ++head_gradients_[action.lane].losses;
   enter(Pass::forward, site);
@@ -225,6 +242,7 @@ void PassChecker::require_gradient(const Action& action, const Site& site) {
 
 bool PassChecker::backward(const Action& action) {
   const Site site = site_of_block(action, action.block);
+  require_cleared(action, site.number);
   const bool is_whole = action.act == Act::backward;
   enter(is_whole ? Pass::backward : Pass::backward_input, site);
   require(site.state.forward == site.held.end_block && action.block == site.state.backward,

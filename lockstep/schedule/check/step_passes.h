@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "lockstep/schedule/check/step.h"
@@ -37,6 +38,8 @@ class PassChecker {
   bool all_passes_are_done() const;
   int chunk_of_block(int block) const;
   const Chunk& chunk(int number) const;
+  // Whose weights the loss computes with.
+  int block_of_head() const { return spec_.tied && first_part_ ? 0 : spec_.blocks - 1; }
   const StepCost& cost() const { return cost_; }  // but for the slots
 
  private:
@@ -75,6 +78,8 @@ class PassChecker {
   int number_of(const Action& action) const;
   HeadGradient& head_gradient(const Action& action);
   void require_slot(const Action& action, int number) const;
+  void require_cleared(const Action& action, int number) const;
+  void bind_slot(const Action& action, int number);
   Site site_of_block(const Action& action, int block);
   Progress& progress(int number, int micro_batch);
   bool is_done(int lane, int number) const;
@@ -95,6 +100,7 @@ class PassChecker {
   StepCost cost_;
   std::vector<std::vector<Progress>> progress_;   // by chunk and micro-batch
   std::vector<std::map<int, int>> slot_of_lane_;  // by chunk
+  std::vector<std::set<int>> cleared_;            // by chunk: lanes
   std::vector<int> due_weights_;                  // by chunk: the micro-batch that adds its gradients next
   std::map<int, HeadGradient> head_gradients_;    // by lane
   std::optional<PipelineEntry> under_way_;

@@ -12,6 +12,11 @@
 // and reduced over the ranks while other blocks still compute. The ranks may share out the update: each
 // updates its share of every bucket, and gets the others' from them.
 //
+// Ranks may also share out the gradients and the weights. The memory of a gradient is then there from the
+// first addition to it until its sum is shared out, and that of weights from fetching them until they are
+// dropped. So that both are short, such a rank computes breadth first: each chunk of its blocks with all
+// micro-batches before the next one.
+//
 // A *tied* head computes with a parameter of block 0, whose gradient has two sources then. It is summed in
 // one order wherever the two are: of each lane first what the head adds, micro-batch by micro-batch, then
 // what block 0 adds, likewise. So block 0 puts its additions off until the lane ends. When the two are on
@@ -29,7 +34,10 @@
 namespace lockstep::schedule {
 
 enum class Act : std::uint8_t {
-  clear,               // lane, chunk, slot: a lane begins on a chunk
+  clear,               // lane, chunk, slot: a lane begins to add to the gradients of a chunk
+  fetch,               // bucket: starts getting the weights from the ranks that share them
+  use,                 // bucket: waits for them
+  drop,                // bucket: they are not needed for now
   receive_activation,  // lane, micro_batch, chunk: waits for the input of the chunk's first block
   forward,             // lane, micro_batch, block, slot; `keeps`: the recorded pass stays for the way back,
                        // otherwise its input only
@@ -107,6 +115,8 @@ struct StepSpec {
   // Blocks whose passes are not kept but computed again: none (0), every one (1), every n-th (n).
   int recompute_every = 0;
   bool shards_update = false;
+  bool shards_gradients = false;  // implies the former
+  bool shards_weights = false;    // implies both
   bool tied = false;
   // None: the rank holds the whole model.
   std::optional<Stage> stage = {};
@@ -127,6 +137,10 @@ struct StepProgram {
 
 // That of the spec, or the one of a rank with the whole model.
 Stage stage_of(const StepSpec& spec);
+
+// That of a rank with the whole model which computes breadth first: every chunk forward with all
+// micro-batches, then every chunk backward, likewise.
+Stage breadth_first_stage(std::vector<Chunk> chunks, int micro_batches);
 
 // The chunk of the stage that is this part of the model; none: another stage has it.
 std::optional<int> chunk_of_part(const Stage& stage, int part);
