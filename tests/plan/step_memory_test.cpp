@@ -41,6 +41,24 @@ TEST(StepMemory, OfTheStateFollowsTheFormulas) {
   EXPECT_EQ(wide.optimizer, 4 * kParameters) << "the weights are the values in fp32";
 }
 
+TEST(StepMemory, OfWhatIsSharedOutIsAShare) {
+  constexpr std::uint64_t kHalf = kParameters / 2;
+  const StepMemory gradients = step_memory(run_of({"--parallelism.zero_stage", "2"}), 2, 1);
+  EXPECT_EQ(gradients.weights, 2 * kParameters);
+  EXPECT_EQ(gradients.gradients, 4 * kHalf);
+  EXPECT_EQ(gradients.optimizer, 12 * kHalf);
+  const StepMemory all = step_memory(run_of({"--parallelism.zero_stage", "3"}), 2, 1);
+  EXPECT_EQ(all.weights + all.gradients + all.optimizer, 18 * kHalf);
+  // What comes and goes: the table with its gradient, and a layer or two.
+  constexpr std::uint64_t kTable = (50257 + 1024) * 768;
+  constexpr std::uint64_t kLayer = 7'087'872;
+  const std::uint64_t plain = step_memory(run_of({}), 2, 1).activations;
+  EXPECT_GT(all.activations, plain + 4 * kTable);
+  EXPECT_LT(all.activations, plain + 6 * kTable + 3 * 6 * kLayer);
+  EXPECT_EQ(step_memory(run_of({"--parallelism.zero_stage", "3"}), 1, 0).optimizer, 12 * kParameters)
+      << "there is nobody to share with";
+}
+
 TEST(StepMemory, HasASlotForEverySubtreeThatWaits) {
   const spec::RunSpec run = run_of({});
   EXPECT_EQ(step_memory(run, 2, 0).gradients, 4 * kParameters) << "a lane each";

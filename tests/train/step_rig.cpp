@@ -50,9 +50,10 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
   const Mesh mesh(world.size(), {.pipeline = setting.pipeline.stages, .data = lanes.world()});
   const Holding holding =
       holding_of(model, plan, make_groups(world, mesh),
-                 {.bucket_elements = setting.bucket_elements, .shards_update = setting.shards_update});
-  Weights weights(holding, setting.dtype, 11, 2);
-  StepRunner runner(model, holding, weights,
+                 {.bucket_elements = setting.bucket_elements, .zero_stage = setting.zero_stage});
+  BufferPool pool(world);
+  Weights weights(holding, pool, setting.dtype, 11, 2);
+  StepRunner runner(model, holding, pool, weights,
                     {.lanes = lanes,
                      .micro_batches = setting.micro_batches,
                      .recompute_every = setting.recompute_every,

@@ -35,7 +35,7 @@ struct Setting {
   int micro_batches = 2;
   int recompute_every = 0;
   std::int64_t bucket_elements = 1000;
-  bool shards_update = true;
+  int zero_stage = 1;
   SumOptions sum = {};
   bool one_batch = false;                 // the same data in every step
   std::vector<LaneOwnership> moves = {};  // before steps 1, 2, ...

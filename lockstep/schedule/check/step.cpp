@@ -37,6 +37,7 @@ class Checker {
 
  private:
   void play(const Action& action) {
+    passes_.count_besides(sums_.bytes());
     switch (action.act) {
       case Act::clear:
         passes_.begin_lane(action);
