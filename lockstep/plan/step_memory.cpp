@@ -112,10 +112,21 @@ Parameters parameters_of(const spec::RunSpec& run, const Share& share) {
   return parameters;
 }
 
+// Of the values in fp32 that the working ones do not have.
+std::uint64_t master_bytes(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return sizeof(std::uint16_t);
+    case DType::fp16:
+      return sizeof(float);
+    default:
+      return 0;
+  }
+}
+
 std::uint64_t optimizer_bytes(const spec::RunSpec& run) {
   const std::uint64_t moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1;
-  const std::uint64_t master = run.training.dtype == DType::fp32 ? 0 : 1;
-  return (master + moments) * sizeof(float);
+  return moments * sizeof(float) + master_bytes(run.training.dtype);
 }
 
 }  // namespace

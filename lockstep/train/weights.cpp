@@ -2,6 +2,7 @@
 #include "lockstep/train/weights.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include <ATen/ops/zeros.h>
@@ -9,6 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/convert.h"
 #include "lockstep/kernels/compute/threads.h"
+#include "lockstep/kernels/compute/update/split.h"
 #include "lockstep/model/initial_values.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/train/shares.h"
@@ -38,7 +40,8 @@ Weights::Weights(const Holding& holding, BufferPool& pool, DType dtype, std::uin
   }
   const auto elements = static_cast<std::int64_t>(shares);
   if (holding.shards_weights) working_shares_ = at::zeros({elements}, nn::scalar_type_of(dtype));
-  if (dtype != DType::fp32) master_ = at::zeros({elements}, at::kFloat);
+  if (dtype == DType::bf16) lower_ = at::zeros({elements}, at::kShort);
+  if (dtype == DType::fp16) master_ = at::zeros({elements}, at::kFloat);
   for (int i = 0; i < moments; ++i) moments_.push_back(at::zeros({elements}, at::kFloat));
 
   give_first_values(seed);
@@ -75,10 +78,18 @@ Bytes Weights::own_working(std::size_t bucket) const {
           partition_.own[bucket].size() * size};
 }
 
-std::span<float> Weights::master(std::size_t bucket) const {
+std::span<std::uint16_t> Weights::lower(std::size_t bucket) const {
+  return {reinterpret_cast<std::uint16_t*>(lower_.data_ptr<std::int16_t>()) + share_begins_[bucket],
+          partition_.own[bucket].size()};
+}
+
+std::span<float> Weights::master(std::size_t bucket, std::vector<float>& memory) const {
   if (master_.defined()) return share(master_, bucket);
   const Bytes own = own_working(bucket);
-  return {reinterpret_cast<float*>(own.data()), own.size() / sizeof(float)};
+  if (!lower_.defined()) return {reinterpret_cast<float*>(own.data()), own.size() / sizeof(float)};
+  memory.resize(partition_.own[bucket].size());
+  kernels::join({reinterpret_cast<const std::uint16_t*>(own.data()), memory.size()}, lower(bucket), memory);
+  return memory;
 }
 
 void Weights::assign(std::size_t parameter, std::size_t first, std::span<const float> values) {
@@ -86,17 +97,28 @@ void Weights::assign(std::size_t parameter, std::size_t first, std::span<const f
   const Range all = {begin, begin + values.size()};
   const std::size_t size = size_of(dtype_);
   const bool is_borrowed = !layout_.owned().contains(all);
-  if (is_borrowed || !holding_.shards_weights) {
-    kernels::from_floats(values, working_.bytes(all).data(), dtype_);
-  }
+  if (is_borrowed || !holding_.shards_weights) write_working(values, working_.bytes(all));
   for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
     const Range own = partition_.own[bucket];
     const Range both = intersection(own, all);
     if (both.empty()) continue;
     const std::span<const float> mine = values.subspan(both.begin - begin, both.size());
-    kernels::from_floats(mine, own_working(bucket).data() + (both.begin - own.begin) * size, dtype_);
-    std::ranges::copy(mine, master(bucket).begin() + static_cast<std::ptrdiff_t>(both.begin - own.begin));
+    const std::size_t offset = both.begin - own.begin;
+    write_working(mine, own_working(bucket).subspan(offset * size, both.size() * size));
+    if (master_.defined()) std::ranges::copy(mine, share(master_, bucket).subspan(offset).begin());
+    if (!lower_.defined()) continue;
+    const std::span<std::uint16_t> lowers = lower(bucket).subspan(offset, both.size());
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      lowers[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(mine[i]));
+    }
   }
+}
+
+// Of bf16, rounded as split() rounds.
+void Weights::write_working(std::span<const float> values, Bytes where) const {
+  if (!lower_.defined()) return kernels::from_floats(values, where.data(), dtype_);
+  std::vector<std::uint16_t> unused(values.size());
+  kernels::split(values, {reinterpret_cast<std::uint16_t*>(where.data()), values.size()}, unused);
 }
 
 void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
@@ -106,12 +128,16 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
     const Range both = intersection(own, elements_of(layout_.places()[i]));
     if (both.empty()) continue;
     const auto part_of = [&](auto of_share) { return of_share.subspan(both.begin - own.begin, both.size()); };
-    std::byte* const working = own_working(bucket).data() + (both.begin - own.begin) * size_of(dtype_);
-    const kernels::Parameters parameters = {.master = part_of(master(bucket)),
-                                            .working = master_.defined() ? working : nullptr,
-                                            .working_dtype = dtype_,
-                                            .gradient = part_of(gradients),
-                                            .gradient_scale = gradient_scale};
+    const Bytes working = own_working(bucket).subspan((both.begin - own.begin) * size_of(dtype_));
+    kernels::Parameters parameters = {
+        .working_dtype = dtype_, .gradient = part_of(gradients), .gradient_scale = gradient_scale};
+    if (dtype_ == DType::fp32) {
+      parameters.master = {reinterpret_cast<float*>(working.data()), both.size()};
+    } else {
+      parameters.working = working.data();
+    }
+    if (master_.defined()) parameters.master = part_of(share(master_, bucket));
+    if (lower_.defined()) parameters.lower = part_of(lower(bucket));
     std::visit(
         [&](auto step) {
           if (!layout_.specs()[i].decays) step.weight_decay = 0.0F;
@@ -152,8 +178,9 @@ at::Tensor Weights::gather_working() const {
 }
 
 at::Tensor Weights::gather_master() const {
+  std::vector<float> memory;
   return gather_whole(holding_, DType::fp32,
-                      [&](std::size_t bucket) { return std::as_bytes(master(bucket)); });
+                      [&](std::size_t bucket) { return std::as_bytes(master(bucket, memory)); });
 }
 
 at::Tensor Weights::gather_moment(int index) const {

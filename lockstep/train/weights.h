@@ -58,11 +58,15 @@ class Weights {
 
  private:
   void give_first_values(std::uint64_t seed);
+  void write_working(std::span<const float> values, Bytes where) const;
   // This rank's share of a bucket, of what is kept for shares only.
   std::span<float> share(const at::Tensor& shares, std::size_t bucket) const;
-  // The same in fp32 and in the dtype, wherever it is kept.
-  std::span<float> master(std::size_t bucket) const;
+  // The same in the dtype, wherever it is kept.
   Bytes own_working(std::size_t bucket) const;
+  // The lower halves of its values in fp32, when the working ones are the upper.
+  std::span<std::uint16_t> lower(std::size_t bucket) const;
+  // Its values in fp32: where they are kept, or joined into `memory`.
+  std::span<float> master(std::size_t bucket, std::vector<float>& memory) const;
 
   const Holding& holding_;
   const model::FlatLayout& layout_;  // of the holding, as the partition
@@ -71,7 +75,8 @@ class Weights {
   std::vector<std::size_t> share_begins_;  // by bucket, in tensors of shares
   HeldMemory working_;
   at::Tensor working_shares_;        // when weights are shared out: what they are fetched from
-  at::Tensor master_;                // shares; undefined in fp32, where the working values serve
+  at::Tensor lower_;                 // shares; only in bf16
+  at::Tensor master_;                // shares; only in fp16: in fp32 the working values serve
   std::vector<at::Tensor> moments_;  // shares
   std::vector<comm::Work> fetched_;  // by bucket
 };
