@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "lockstep/plan/buckets.h"
+
 namespace lockstep::train {
 namespace {
 
@@ -25,10 +27,12 @@ Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, co
   const model::FlatLayout whole(model);
   const bool shares = groups.data.size() > 1;
   const bool shards_gradients = shares && options.zero_stage >= 2;
-  const bool computes_breadth_first = shards_gradients && groups.pipeline.size() == 1;
-  const std::vector<schedule::Chunk> chunks =
-      computes_breadth_first ? plan::group_blocks(elements_of_blocks(whole), options.bucket_elements)
-                             : plan::chunks_of(plan, groups.pipeline.rank());
+  std::vector<schedule::Chunk> chunks = {{0, static_cast<int>(model.blocks.size())}};
+  if (groups.pipeline.size() > 1) {
+    chunks = plan::chunks_of(plan, groups.pipeline.rank());
+  } else if (shards_gradients) {
+    chunks = plan::group_blocks(elements_of_blocks(whole), options.bucket_elements);
+  }
   std::vector<Range> runs;
   for (const schedule::Chunk& chunk : chunks) {
     runs.push_back({static_cast<std::size_t>(chunk.first_block), static_cast<std::size_t>(chunk.end_block)});
@@ -50,9 +54,7 @@ Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, co
 
 Holding holding_of(const model::Model& model, const comm::Communicator& world,
                    const HoldingOptions& options) {
-  const plan::PipelinePlan plan = {
-      .placement = {}, .parts = {{0, static_cast<int>(model.blocks.size())}}, .schedule = {}};
-  return holding_of(model, plan, {.world = world, .data = world}, options);
+  return holding_of(model, plan::PipelinePlan{}, {.world = world, .data = world}, options);
 }
 
 }  // namespace lockstep::train

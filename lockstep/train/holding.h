@@ -27,7 +27,7 @@ struct HoldingOptions {
   int zero_stage = 0;  // what data-parallel ranks share out: nothing, the update, gradients, weights too
 };
 
-// The part of a stage.
+// The part of a stage; all of it when the pipeline has one.
 Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, const Groups& groups,
                    const HoldingOptions& options);
 
