@@ -58,7 +58,8 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
       holding_of(model, plan, make_groups(world, mesh),
                  {.bucket_elements = setting.bucket_elements, .zero_stage = setting.zero_stage});
   BufferPool pool(world);
-  Weights weights(holding, pool, setting.dtype, 11, 2);
+  Weights weights(holding, pool,
+                  {.dtype = setting.dtype, .seed = 11, .offload_folder = setting.offload_folder});
   StepRunner runner(model, holding, pool, weights,
                     {.lanes = lanes,
                      .micro_batches = setting.micro_batches,

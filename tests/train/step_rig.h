@@ -36,6 +36,7 @@ struct Setting {
   int recompute_every = 0;
   std::int64_t bucket_elements = 1000;
   int zero_stage = 1;
+  std::string offload_folder = {};
   SumOptions sum = {};
   bool one_batch = false;                 // the same data in every step
   std::vector<LaneOwnership> moves = {};  // before steps 1, 2, ...
