@@ -48,6 +48,13 @@ void hear_all(std::span<const Port> ports) {
   }
 }
 
+// A message that is asked for or offered ahead: until somebody waits for it, its peer may compute as long as
+// it must.
+bool has_time(const Operation& operation) {
+  return operation.point_to_point && operation.in_background &&
+         !operation.awaited.load(std::memory_order_relaxed);
+}
+
 // For the thread that sets it.
 bool has_ended(const std::shared_ptr<Operation>& operation) {
   return operation->ended.load(std::memory_order_relaxed);
@@ -172,8 +179,9 @@ void Runner::forget_ended() {
 void Runner::look_at_stalled() {
   for (const std::shared_ptr<Operation>& operation : active_) {
     if (has_ended(operation)) continue;
-    if (std::exchange(operation->moved_since_look, false)) {
-      operation->deadline = Deadline::after(operation->timeout);
+    const bool moved = std::exchange(operation->moved_since_look, false);
+    if (moved || has_time(*operation)) operation->deadline = Deadline::after(operation->timeout);
+    if (moved) {
       show_notice(*operation, endpoint_);
     } else {
       beat(*operation, endpoint_);
