@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/runner.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
 #include "lockstep/comm/diagnose.h"
 #include "lockstep/comm/group.h"
@@ -53,6 +55,16 @@ void hear_all(std::span<const Port> ports) {
 bool has_time(const Operation& operation) {
   return operation.point_to_point && operation.in_background &&
          !operation.awaited.load(std::memory_order_relaxed);
+}
+
+// Memory of its caller.
+bool uses(const Operation& operation, Bytes memory) {
+  const std::vector<std::size_t>& elements = operation.script->program().buffer_elements;
+  for (std::size_t i = 0; i < operation.buffers.size(); ++i) {
+    const std::size_t bytes = elements[i] * size_of(operation.contract.dtype);
+    if (overlap(Bytes{operation.buffers[i], bytes}, memory)) return true;
+  }
+  return false;
 }
 
 // For the thread that sets it.
@@ -250,7 +262,21 @@ void Runner::break_all(const std::exception_ptr& error) {
   }
 }
 
+bool Runner::is_in_use(Bytes memory) const {
+  const auto is_used_by = [memory](const std::shared_ptr<Operation>& operation) {
+    return !has_ended(operation) && uses(*operation, memory);
+  };
+  return std::ranges::any_of(active_, [&](const std::shared_ptr<Operation>& operation) {
+    return is_used_by(operation) ||
+           std::ranges::any_of(operation->group->streams, [&](const Group::Stream& stream) {
+             return std::ranges::any_of(stream.queue, is_used_by);
+           });
+  });
+}
+
 void Runner::release(Bytes memory) {
+  // Its owner goes while operations are under way, as when an exception unwinds: nobody else may get it.
+  if (is_in_use(memory)) pool_.quarantine(memory);
   if (!pool_.is_quarantined(memory)) endpoint_.release(memory);
 }
 

@@ -132,6 +132,27 @@ TEST_P(Absence, ACommunicatorThatGoesTakesItsWorkAlong) {
   });
 }
 
+TEST_P(Absence, MemoryThatGoesWhileItIsReceivedIntoIsNotGivenOutAgain) {
+  run(2, [](Communicator& comm) {
+    if (comm.rank() == 1) {
+      comm.barrier();
+      comm.send(0, floats(1024));
+      return;
+    }
+    comm::Work work;
+    const std::byte* address = nullptr;
+    {
+      const comm::Buffer goes = comm.allocate(4096);
+      address = goes.bytes().data();
+      work = comm.recv_async(1, goes.bytes());
+    }
+    const comm::Buffer next = comm.allocate(4096);
+    EXPECT_NE(next.bytes().data(), address);
+    comm.barrier();
+    work.wait();
+  });
+}
+
 TEST_P(Absence, WorkKeepsItsEngine) {
   run(2, [](Communicator& comm) {
     comm::Work work;
