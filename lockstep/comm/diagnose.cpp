@@ -32,11 +32,16 @@ std::uint64_t call_number(const Operation& operation, std::uint64_t sequence) {
   return operation.point_to_point ? 0 : sequence - operation.group->place.first_sequence;
 }
 
+// As users know ranks: by the world, whatever their places in the group. -1 stays.
+Rank in_world(const Group& group, Rank rank) {
+  return rank < 0 ? rank : group.members[static_cast<std::size_t>(rank)];
+}
+
 CommFailure failure_at(const Operation& operation, const Waiting& waiting) {
   return {.operation = operation_name(operation.contract),
           .sequence = call_number(operation, operation.sequence),
           .group = operation.group->settings.name,
-          .peer = waiting.peer,
+          .peer = in_world(*operation.group, waiting.peer),
           .done_bytes = waiting.done_bytes,
           .total_bytes = waiting.total_bytes,
           .waited = operation.deadline->waited()};
@@ -48,7 +53,7 @@ std::exception_ptr failure_elsewhere(const Operation& operation, transport::Endp
   for (Rank rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank) continue;
     if (const std::optional<std::string> why = endpoint.failure_of(group.members[rank], group.first_stream)) {
-      const Report first = first_cause(rank, *why);
+      const Report first = first_cause(in_world(group, rank), *why);
       return std::make_exception_ptr(
           Aborted(fmt::format("{}: rank {}{}{}", place(operation), first.rank, kPassedOn, first.why)));
     }
@@ -79,7 +84,8 @@ std::exception_ptr contract_broken(const Operation& operation, const Call& call,
     return std::make_exception_ptr(ContractMismatch(fmt::format(
         "{}: rank {} calls {} but rank {} calls {}{}; all ranks of a group must make the same calls in the "
         "same order",
-        call.place, group.rank, describe(call.contract), rank, describe(theirs), detail)));
+        call.place, in_world(group, group.rank), describe(call.contract), in_world(group, rank),
+        describe(theirs), detail)));
   }
   return nullptr;
 }
@@ -116,8 +122,10 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
   const Group& group = *operation.group;
   const std::vector<Waiting> waiting = operation.execution->waiting();
   Waiting blamed = waiting.empty() ? Waiting{} : waiting.front();
-  if (operation.point_to_point) return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
-
+  if (operation.point_to_point) {
+    if (blamed.peer >= 0) blamed.peer = silent_rank(operation, blamed.peer);
+    return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
+  }
   const transport::StreamId stream = group.collective_stream(operation.stream);
   const auto calls = [&](Rank rank) { return endpoint.notices_of(group.members[rank], stream); };
   for (Rank rank = 0; rank < group.size(); ++rank) {
@@ -135,8 +143,9 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
       made <= group.place.first_sequence
           ? "no call of it is known here"
           : fmt::format("its last known call there was #{}", call_number(operation, made - 1));
-  return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({})",
-                                                     place(operation), blamed.peer, waited, last)));
+  return std::make_exception_ptr(
+      Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({})", place(operation),
+                          in_world(group, blamed.peer), waited, last)));
 }
 
 std::exception_ptr disagreement(const Operation& operation, transport::Endpoint& endpoint) {
@@ -152,7 +161,8 @@ std::exception_ptr disagreement(const Operation& operation, transport::Endpoint&
         fmt::format("send/recv on {}: this rank and rank {} do not agree on a message: {} of {} bytes here, "
                     "{} bytes there; both must "
                     "name the same dtype and size",
-                    operation.group->settings.name, waiting.empty() ? -1 : waiting.front().peer,
+                    operation.group->settings.name,
+                    waiting.empty() ? -1 : in_world(*operation.group, waiting.front().peer),
                     describe(operation.contract), mismatch.my_bytes, mismatch.their_bytes)));
   }
   return std::make_exception_ptr(ContractMismatch(fmt::format(
@@ -186,16 +196,22 @@ std::string place(const Operation& operation) {
                      call_number(operation, operation.sequence), operation.group->settings.name);
 }
 
-void listen(Operation& operation, transport::Endpoint& endpoint) {
-  if (operation.point_to_point) return;
+transport::StreamId pulse_stream(const Operation& operation) {
   const Group& group = *operation.group;
+  return operation.point_to_point ? group.point_to_point_stream(0)
+                                  : group.collective_stream(operation.stream);
+}
+
+void listen(Operation& operation, transport::Endpoint& endpoint) {
+  const Group& group = *operation.group;
+  const transport::StreamId stream = pulse_stream(operation);
+  const std::uint64_t none = operation.point_to_point ? 0 : group.place.first_sequence;
   operation.heard.resize(static_cast<std::size_t>(group.size()));
   for (Rank rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank) continue;
     // Its newest call: whoever is late for this operation may be stalled in an earlier one.
-    const transport::StreamId stream = group.collective_stream(operation.stream);
     const std::uint64_t calls = endpoint.notices_of(group.members[rank], stream);
-    if (calls <= group.place.first_sequence) continue;
+    if (calls <= none) continue;
     const auto notice = endpoint.notice_of(group.members[rank], stream, calls - 1);
     if (!notice) continue;
     Operation::Heard& heard = operation.heard[static_cast<std::size_t>(rank)];
@@ -223,7 +239,7 @@ std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpo
       return std::make_exception_ptr(PeerLost({.operation = operation_name(operation.contract),
                                                .sequence = call_number(operation, operation.sequence),
                                                .group = group.settings.name,
-                                               .peer = peer.rank,
+                                               .peer = in_world(group, peer.rank),
                                                .done_bytes = 0,
                                                .total_bytes = 0,
                                                .waited = {}}));

@@ -24,6 +24,10 @@ struct Report {
 // Whose failure stands at the beginning of what `reporter` says, and why it happened. Pure.
 Report first_cause(Rank reporter, const std::string& why);
 
+// Where ranks that wait in such an operation beat: on the stream of the collective, or on one for all
+// messages of the group.
+transport::StreamId pulse_stream(const Operation& operation);
+
 // Notes which of the others show signs of life. To be called at every look at a stalled operation.
 void listen(Operation& operation, transport::Endpoint& endpoint);
 

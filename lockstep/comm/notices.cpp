@@ -14,6 +14,12 @@ namespace {
 // Where notices must be sent, not every beat is.
 constexpr std::uint32_t kBeatsPerPush = 4;
 
+void push(const Group& group, transport::StreamId stream, transport::Endpoint& endpoint) {
+  for (Rank rank = 0; rank < group.size(); ++rank) {
+    if (rank != group.rank) endpoint.push_notice(group.members[rank], stream);
+  }
+}
+
 }  // namespace
 
 void publish_notice(const Operation& operation, transport::Endpoint& endpoint) {
@@ -24,11 +30,7 @@ void publish_notice(const Operation& operation, transport::Endpoint& endpoint) {
 
 void show_notice(const Operation& operation, transport::Endpoint& endpoint) {
   if (operation.point_to_point) return;
-  const Group& group = *operation.group;
-  for (Rank rank = 0; rank < group.size(); ++rank) {
-    if (rank == group.rank) continue;
-    endpoint.push_notice(group.members[rank], group.collective_stream(operation.stream));
-  }
+  push(*operation.group, operation.group->collective_stream(operation.stream), endpoint);
 }
 
 void show_unheard(const Operation& operation, transport::Endpoint& endpoint) {
@@ -40,13 +42,15 @@ void show_unheard(const Operation& operation, transport::Endpoint& endpoint) {
 }
 
 void beat(Operation& operation, transport::Endpoint& endpoint) {
-  if (operation.point_to_point) return;
+  const Group& group = *operation.group;
+  if (operation.point_to_point && !operation.awaited.load(std::memory_order_relaxed)) return;
   const std::vector<Waiting> waiting = operation.execution->waiting();
   operation.pulse = {.beats = operation.pulse.beats + 1,
                      .waits_for = waiting.empty() ? -1 : waiting.front().peer};
   set_pulse(operation.notice, operation.pulse);
-  publish_notice(operation, endpoint);
-  if (operation.pulse.beats % kBeatsPerPush == 0) show_notice(operation, endpoint);
+  const transport::StreamId stream = pulse_stream(operation);
+  endpoint.publish(stream, operation.point_to_point ? 0 : operation.sequence, operation.notice);
+  if (operation.pulse.beats % kBeatsPerPush == 0) push(group, stream, endpoint);
   listen(operation, endpoint);
 }
 

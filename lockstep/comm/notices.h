@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What this rank lets the others know about its operations, for those who wonder why it is silent. The other
-// direction is diagnose.h. Messages between two ranks are not announced: these functions ignore them.
+// direction is diagnose.h. Messages between two ranks are not announced: only beat() tells of one that is
+// waited for.
 #pragma once
 
 #include "lockstep/comm/operation.h"

@@ -26,7 +26,8 @@ struct Operation {
   std::shared_ptr<Group> group;  // shared: a communicator may go while its operation runs
   std::uint32_t stream = 0;      // of the group
   bool point_to_point = false;
-  bool in_background = false;  // progresses although nobody waits
+  bool in_background = false;        // progresses although nobody waits
+  std::atomic<bool> awaited{false};  // somebody has begun to wait; any thread may set it
   Contract contract;
   transport::NoticeHead notice{};
   std::shared_ptr<const Script> script;

@@ -116,7 +116,9 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
     sources.first_values.emplace(run.checkpoint.initial_load_path);
     require_same_model(*sources.first_values, run.model);
   });
-  require_same_run(run, *sources.feed, options.shape, world);
+  require_same_run(run, world);
+  require_same_schedule(sources.pipeline, world);
+  require_same_data(*sources.feed, options.shape, run.training.steps, world);
   return sources;
 }
 

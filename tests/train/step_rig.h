@@ -55,6 +55,7 @@ struct Setting {
 struct Outcome {
   std::vector<StepResult> steps;
   std::vector<std::byte> weights;  // all that is remembered
+  int most_batches = 0;            // of a rank at the same time
 };
 
 // One thread per rank; what every rank ends with. The ranks are as many as own lanes, for every stage.
