@@ -14,9 +14,14 @@ namespace {
 // Where notices must be sent, not every beat is.
 constexpr std::uint32_t kBeatsPerPush = 4;
 
-void push(const Group& group, transport::StreamId stream, transport::Endpoint& endpoint) {
-  for (Rank rank = 0; rank < group.size(); ++rank) {
-    if (rank != group.rank) endpoint.push_notice(group.members[rank], stream);
+// To everybody, for those who wait for this rank wherever it waits itself.
+void beat_in_world(const Operation& operation, bool pushes, transport::Endpoint& endpoint) {
+  transport::NoticeHead head{};
+  set_pulse(head, {.beats = operation.pulse.beats,
+                   .waits_for = in_world(*operation.group, operation.pulse.waits_for)});
+  endpoint.publish(world_pulse_stream(), 0, head);
+  for (Rank rank = 0; rank < endpoint.world() && pushes; ++rank) {
+    if (rank != endpoint.rank()) endpoint.push_notice(rank, world_pulse_stream());
   }
 }
 
@@ -30,7 +35,11 @@ void publish_notice(const Operation& operation, transport::Endpoint& endpoint) {
 
 void show_notice(const Operation& operation, transport::Endpoint& endpoint) {
   if (operation.point_to_point) return;
-  push(*operation.group, operation.group->collective_stream(operation.stream), endpoint);
+  const Group& group = *operation.group;
+  for (Rank rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank) continue;
+    endpoint.push_notice(group.members[rank], group.collective_stream(operation.stream));
+  }
 }
 
 void show_unheard(const Operation& operation, transport::Endpoint& endpoint) {
@@ -42,15 +51,15 @@ void show_unheard(const Operation& operation, transport::Endpoint& endpoint) {
 }
 
 void beat(Operation& operation, transport::Endpoint& endpoint) {
-  const Group& group = *operation.group;
-  if (operation.point_to_point && !operation.awaited.load(std::memory_order_relaxed)) return;
   const std::vector<Waiting> waiting = operation.execution->waiting();
   operation.pulse = {.beats = operation.pulse.beats + 1,
                      .waits_for = waiting.empty() ? -1 : waiting.front().peer};
+  const bool pushes = operation.pulse.beats % kBeatsPerPush == 0;
+  // In the background, the rank may compute meanwhile.
+  if (operation.awaited.load(std::memory_order_relaxed)) beat_in_world(operation, pushes, endpoint);
   set_pulse(operation.notice, operation.pulse);
-  const transport::StreamId stream = pulse_stream(operation);
-  endpoint.publish(stream, operation.point_to_point ? 0 : operation.sequence, operation.notice);
-  if (operation.pulse.beats % kBeatsPerPush == 0) push(group, stream, endpoint);
+  publish_notice(operation, endpoint);
+  if (pushes) show_notice(operation, endpoint);
   listen(operation, endpoint);
 }
 

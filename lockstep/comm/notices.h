@@ -20,8 +20,8 @@ void show_notice(const Operation& operation, transport::Endpoint& endpoint);
 // drives for it any more. Throws what Channel::pump() throws.
 void show_unheard(const Operation& operation, transport::Endpoint& endpoint);
 
-// While stalled: we live, and this is whom we wait for. To be called at every look at the operation, also for
-// hearing the same of the others.
+// While stalled: we live, and this is whom we wait for; if somebody waits for the operation, all ranks of the
+// world may know. To be called at every look at the operation, also for hearing the same of the others.
 void beat(Operation& operation, transport::Endpoint& endpoint);
 
 }  // namespace lockstep::comm

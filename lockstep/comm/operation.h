@@ -43,12 +43,13 @@ struct Operation {
   std::optional<Deadline> deadline;      // set at the first look, renewed whenever bytes move
   bool moved_since_look = true;
   Pulse pulse;  // ours, while stalled
-  // What was last heard of the others while stalled, by rank of the group.
+  // What was last heard of the others while stalled.
   struct Heard {
     Pulse pulse;
     Clock::time_point changed{};
   };
-  std::vector<Heard> heard;
+  std::vector<Heard> heard;           // in this collective, by rank of the group
+  std::vector<Heard> heard_in_world;  // whatever they wait in, by rank of the world
   std::optional<transport::EnvelopeMismatch>
       mismatch;  // with a message that a peer offers; then it does not move
   std::atomic<bool> ended{false};

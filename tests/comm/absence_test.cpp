@@ -107,6 +107,46 @@ TEST_P(Absence, OfRanksThatWaitForEachOthersMessagesTheSilentOneIsNamed) {
       900ms);
 }
 
+// Rank 0 waits for rank 1, which waits for rank 2 in a group without rank 0.
+TEST_P(Absence, TheSilentOneIsNamedAcrossGroups) {
+  std::latch gave_up(1);
+  run(
+      3,
+      [&](Communicator& comm) {
+        const Communicator pair = comm.split(comm.rank() == 0 ? 1 : 0, comm.rank(), "pair");
+        if (comm.rank() == 2) return gave_up.wait();
+        if (comm.rank() == 1) {
+          EXPECT_THAT(failure_of([&] { pair.recv(1, floats(8), {.timeout = 60s}); }),
+                      HasSubstr("send/recv #0 on pair: rank 2 is gone"));
+          return;
+        }
+        EXPECT_THAT(failure_of([&] { comm.recv(1, floats(8)); }),
+                    HasSubstr("send/recv #0 on dp: rank 2 silent for"));
+        gave_up.count_down();
+      },
+      900ms);
+}
+
+TEST_P(Absence, WhomALateRankWaitsForIsTold) {
+  std::latch gave_up(1);
+  run(
+      3,
+      [&](Communicator& comm) {
+        const Communicator pair = comm.split(comm.rank() == 0 ? 1 : 0, comm.rank(), "pair");
+        comm.barrier();
+        if (comm.rank() == 2) return gave_up.wait();
+        if (comm.rank() == 1) {
+          failure_of([&] { pair.recv(1, floats(8), {.timeout = 60s}); });
+          return;
+        }
+        EXPECT_THAT(failure_of([&] { comm.all_reduce(floats(8)); }),
+                    AllOf(HasSubstr(" on dp: rank 1 has not arrived after"),
+                          HasSubstr("), because it waits for rank 2")));
+        gave_up.count_down();
+      },
+      900ms);
+}
+
 // A rank that has done its part may leave at once: what it sent still counts, however late the others look.
 TEST_P(Absence, ALateRankMayLeaveAsSoonAsItIsDone) {
   for (int i = 0; i < 25; ++i) {

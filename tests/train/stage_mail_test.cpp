@@ -27,8 +27,8 @@ PipelineMessage activation(int micro_batch) {
   return {Payload::activation, micro_batch, 0, 1, 0, 1};
 }
 
-at::Tensor filled(float value) {
-  return at::full({kSize}, value);
+at::Tensor filled(float value, std::int64_t size = kSize) {
+  return at::full({size}, value);
 }
 
 // Two stages as threads.
@@ -79,9 +79,11 @@ TEST(StageMail, WhatIsUnderWayWhenAStepEndsEarlyIsCancelled) {
   std::latch gone(1);
   std::latch told(1);
   run_stages([&](const comm::Communicator& pipeline) {
-    std::optional<StageMail> mail(std::in_place, pipeline, std::vector<std::int64_t>{kSize}, at::kFloat);
+    // Short ones are sent at once.
+    const std::vector<std::int64_t> sizes = {std::int64_t{1} << 20};
+    std::optional<StageMail> mail(std::in_place, pipeline, sizes, at::kFloat);
     if (pipeline.rank() == 0) {
-      mail->send(activation(0), filled(1));
+      mail->send(activation(0), filled(1, sizes[0]));
       mail.reset();
       gone.count_down();
       told.wait();
