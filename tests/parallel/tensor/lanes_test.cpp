@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whoever computes the tensor lanes: hidden states, losses and all gradients have the same bits.
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/kernels/compute/threads.h"
+#include "lockstep/model/gpt/model.h"
+#include "lockstep/model/gpt/shard_rules.h"
+#include "lockstep/model/llama/model.h"
+#include "lockstep/model/llama/shard_rules.h"
+#include "lockstep/model/pass.h"
+#include "lockstep/nn/fan.h"
+#include "lockstep/nn/head_loss.h"
+#include "lockstep/parallel/tensor/shards.h"
+#include "lockstep/parallel/tensor/shared_gradients.h"
+#include "lockstep/parallel/tensor/team.h"
+
+#include "tests/support/ranks.h"
+
+namespace lockstep::parallel {
+namespace {
+
+using model::ParameterSpec;
+
+constexpr std::int64_t kVocabulary = 1003, kLength = 33, kSequences = 3;
+constexpr float kScale = 0.01F;
+
+struct Setting {
+  bool is_gpt = false;
+  std::int64_t kv_heads = 4;
+  bool tied = false;
+  float dropout = 0.1F;
+  at::ScalarType dtype = at::kFloat;
+  int lanes = 4;
+  bool divides_tokens = false;
+};
+
+DividedSizes sizes_of(const Setting& setting) {
+  return {.heads = 8, .kv_heads = setting.is_gpt ? 8 : setting.kv_heads, .ffn_width = 72};
+}
+
+std::span<const model::ShardRule> rules_of(const Setting& setting) {
+  return setting.is_gpt ? model::gpt::shard_rules() : model::llama::shard_rules();
+}
+
+model::Model model_of(const Setting& setting) {
+  if (setting.is_gpt) {
+    return model::gpt::make({.layers = 5,
+                             .width = 48,
+                             .heads = 8,
+                             .ffn_width = 72,
+                             .vocabulary = kVocabulary,
+                             .positions = kLength + 3,
+                             .dropout = setting.dropout});
+  }
+  return model::llama::make({.layers = 5,
+                             .width = 40,
+                             .heads = 8,
+                             .kv_heads = setting.kv_heads,
+                             .head_width = 6,
+                             .ffn_width = 72,
+                             .vocabulary = kVocabulary,
+                             .positions = kLength,
+                             .dropout = setting.dropout,
+                             .tied = setting.tied});
+}
+
+model::Batch batch_of(int number) {
+  const at::Tensor tokens = at::empty({kSequences, kLength + 1}, at::kInt);
+  for (int i = 0; i < tokens.numel(); ++i) {
+    tokens.data_ptr<std::int32_t>()[i] = (number * 7919 + i * i * 31 + i) % kVocabulary;
+  }
+  model::Batch batch = {tokens.narrow(1, 0, kLength).contiguous(), tokens.narrow(1, 1, kLength).contiguous()};
+  batch.targets[1][5] = -1;
+  const auto first = static_cast<std::uint64_t>(number * kSequences);
+  batch.samples = {.seed = 5, .numbers = {first, first + 1, first + 2}};
+  return batch;
+}
+
+// Nothing is zero or one: nothing may hide.
+at::Tensor value_of(ParameterSpec spec, at::ScalarType dtype) {
+  const double centre = spec.initial == model::Initial::ones ? 1.0 : 0.0;
+  spec.initial = model::Initial::normal;
+  spec.deviation = 0.1F;
+  const at::Tensor value = at::empty(spec.shape, at::kFloat);
+  initial_part(spec, shard_of(spec, {}, {}, 1, 0), 7,
+               {value.data_ptr<float>(), static_cast<std::size_t>(value.numel())});
+  return value.add(centre).to(dtype);
+}
+
+// The parameters that the lanes here have, and where their gradients are.
+class LaneParameters {
+ public:
+  LaneParameters(const model::Model& model, const Setting& setting, const nn::LaneShare& share)
+      : setting_(setting), share_(share) {
+    for (const ParameterSpec& spec : model::parameters_of(model)) add(spec);
+    for (const auto& block : model.blocks) {
+      std::vector<const nn::Parameter*>& list = blocks_.emplace_back();
+      for (int i = 0; i < share.count; ++i) {
+        for (const ParameterSpec& spec : block->parameters()) list.push_back(in_lane(spec.name, i));
+      }
+    }
+    for (int i = 0; i < share.count; ++i) head_.push_back(in_lane(model.head.weight.name, i));
+  }
+
+  model::BlockParameters of_block(std::size_t block) const {
+    return {blocks_[block], static_cast<std::size_t>(share_.count)};
+  }
+  nn::DividedHead head() const { return {head_, kVocabulary}; }
+
+  // What the lanes here have of each gradient at its place in the whole parameter, zero elsewhere.
+  std::map<std::string, at::Tensor> gradients(const comm::Communicator& group) {
+    sum_shared(group);
+    std::map<std::string, at::Tensor> whole;
+    for (const auto& [name, one] : all_) {
+      whole[name] = at::zeros(one.spec.shape, at::kFloat);
+      for (int i = 0; i < share_.count; ++i) put_part(shard(one.spec, i), one.gradients[i], whole[name]);
+    }
+    return whole;
+  }
+
+ private:
+  struct One {
+    ParameterSpec spec;
+    std::vector<nn::Parameter> parameters;  // one, or one for each lane here
+    std::vector<at::Tensor> gradients;      // for each lane here
+  };
+
+  LaneShard shard(const ParameterSpec& spec, int index) const {
+    return shard_of(spec, model::rule_of(rules_of(setting_), spec.name), sizes_of(setting_), share_.lanes,
+                    share_.first + index);
+  }
+
+  void add(const ParameterSpec& spec) {
+    One& one = all_[spec.name];
+    one.spec = spec;
+    const at::Tensor whole = value_of(spec, setting_.dtype);
+    const LaneShard first = shard(spec, 0);
+    std::vector<std::int64_t> stacked = first.shape;
+    stacked.insert(stacked.begin(), share_.count);
+    const at::Tensor gradients = at::zeros(stacked, at::kFloat);
+    for (int i = 0; i < share_.count; ++i) one.gradients.push_back(gradients[i]);
+    if (first.replicated && share_.lanes > 1) {
+      one.parameters.push_back({spec.name, whole.requires_grad_(), gradients});
+      return;
+    }
+    for (int i = 0; i < share_.count; ++i) {
+      const at::Tensor part = at::empty(first.shape, whole.options());
+      take_part(shard(spec, i), whole, part);
+      one.parameters.push_back({spec.name, part.requires_grad_(), gradients[i]});
+    }
+  }
+
+  const nn::Parameter* in_lane(const std::string& name, int index) const {
+    const std::vector<nn::Parameter>& parameters = all_.at(name).parameters;
+    return &parameters[parameters.size() == 1 ? 0 : static_cast<std::size_t>(index)];
+  }
+
+  void sum_shared(const comm::Communicator& group) const {
+    std::map<int, std::vector<std::vector<at::Tensor>>> by_sharing;
+    for (const auto& [name, one] : all_) {
+      const int sharing = shard(one.spec, 0).sharing.count;
+      if (sharing > 1) by_sharing[sharing].push_back(one.gradients);
+    }
+    std::vector<int> numbers;
+    for (const auto& [sharing, gradients] : by_sharing) numbers.push_back(sharing);
+    const SharedGradients shared(group, share_.lanes, numbers);
+    for (const auto& [sharing, gradients] : by_sharing) shared.sum(gradients, sharing);
+  }
+
+  Setting setting_;
+  nn::LaneShare share_;
+  std::map<std::string, One> all_;
+  std::vector<std::vector<const nn::Parameter*>> blocks_;
+  std::vector<const nn::Parameter*> head_;
+};
+
+struct Outcome {
+  std::vector<at::Tensor> hidden;  // before the head, by micro-batch
+  std::vector<at::Tensor> losses;
+  std::vector<at::Tensor> losses_alone;
+  std::map<std::string, at::Tensor> gradients;
+};
+
+// Two micro-batches; null: without lanes, as one device computes.
+Outcome computed(const Setting& setting, const comm::Communicator& group, const nn::LaneTeam* team) {
+  kernels::set_threads(1);
+  const model::Model model = model_of(setting);
+  LaneParameters parameters(model, setting, team == nullptr ? nn::LaneShare() : team->share());
+  Outcome outcome;
+  for (int number = 0; number < 2; ++number) {
+    model::Batch batch = batch_of(number);
+    batch.team = team;
+    const nn::Lanes lanes = batch.lanes();
+    std::vector<model::BlockPass> passes;
+    at::Tensor hidden, again;
+    for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+      passes.push_back(model::forward(*model.blocks[i], hidden, batch, parameters.of_block(i)));
+      hidden = passes.back().output.detach();
+      again = model::forward_only(*model.blocks[i], again, batch, parameters.of_block(i));
+    }
+    EXPECT_TRUE(again.equal(hidden)) << "what is not recorded has the same bits";
+    outcome.hidden.push_back(nn::gather_tokens(hidden, lanes).clone());
+    outcome.losses_alone.push_back(nn::head_loss(hidden, parameters.head(), batch.targets, lanes));
+    const nn::HeadLoss loss =
+        nn::head_loss_with_gradients(hidden, parameters.head(), batch.targets, kScale, lanes);
+    outcome.losses.push_back(loss.losses);
+    at::Tensor gradient = loss.x_gradient;
+    for (std::size_t i = model.blocks.size(); i-- > 0;) gradient = backward(std::move(passes[i]), gradient);
+  }
+  outcome.gradients = parameters.gradients(group);
+  return outcome;
+}
+
+// The gradients of several ranks, each having a part of those that are divided.
+std::map<std::string, at::Tensor> merged(const std::vector<Outcome>& ranks) {
+  std::map<std::string, at::Tensor> all;
+  for (const auto& [name, gradient] : ranks[0].gradients) {
+    all[name] = gradient.clone();
+    for (const Outcome& rank : ranks) {
+      const at::Tensor& theirs = rank.gradients.at(name);
+      const at::Tensor both = all[name].ne(0).logical_and(theirs.ne(0));
+      EXPECT_TRUE(all[name].masked_select(both).equal(theirs.masked_select(both))) << name;
+      all[name] = theirs.where(theirs.ne(0), all[name]);
+    }
+  }
+  return all;
+}
+
+Outcome computed_by(int workers, const Setting& setting) {
+  std::vector<Outcome> ranks(static_cast<std::size_t>(workers));
+  test::run_ranks(workers, [&](comm::Communicator& group) {
+    const TensorTeam team(group, {.lanes = setting.lanes, .divides_tokens = setting.divides_tokens});
+    ranks[static_cast<std::size_t>(group.rank())] = computed(setting, group, &team);
+  });
+  for (const Outcome& rank : ranks) {
+    for (std::size_t i = 0; i < rank.losses.size(); ++i) {
+      EXPECT_TRUE(rank.losses[i].equal(ranks[0].losses[i])) << "every rank has the losses of all tokens";
+      EXPECT_TRUE(rank.losses_alone[i].equal(rank.losses[i]));
+    }
+  }
+  Outcome outcome = ranks[0];
+  outcome.gradients = merged(ranks);
+  return outcome;
+}
+
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  return a.numel() == b.numel() && a.is_contiguous() && b.is_contiguous() && a.nbytes() == b.nbytes() &&
+         std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
+}
+
+void expect_same_bits(const Outcome& found, const Outcome& expected) {
+  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+    EXPECT_TRUE(same_bits(found.hidden[i], expected.hidden[i])) << "hidden states of micro-batch " << i;
+    EXPECT_TRUE(same_bits(found.losses[i], expected.losses[i])) << "losses of micro-batch " << i;
+  }
+  for (const auto& [name, gradient] : expected.gradients) {
+    EXPECT_TRUE(same_bits(found.gradients.at(name), gradient)) << name;
+    EXPECT_GT(gradient.ne(0).sum().item<std::int64_t>(), 0) << name;
+  }
+}
+
+double relative_error(const at::Tensor& found, const at::Tensor& expected) {
+  const double error = found.to(at::kDouble).sub(expected.to(at::kDouble)).abs().max().item<double>();
+  return error / expected.to(at::kDouble).abs().max().item<double>();
+}
+
+std::vector<Setting> models() {
+  return {{.is_gpt = true}, {.kv_heads = 4, .tied = true}, {.kv_heads = 2}, {.kv_heads = 1}};
+}
+
+TEST(TensorLanes, AreTheSameBitsWhoeverComputesThem) {
+  for (Setting setting : models()) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      SCOPED_TRACE(testing::Message() << (setting.is_gpt ? "gpt" : "llama") << ", " << setting.kv_heads
+                                      << " kv heads, " << c10::toString(dtype));
+      setting.dtype = dtype;
+      setting.divides_tokens = false;
+      const Outcome alone = computed_by(1, setting);
+      for (int workers : {2, 4}) {
+        SCOPED_TRACE(workers);
+        expect_same_bits(computed_by(workers, setting), alone);
+      }
+      setting.divides_tokens = true;
+      for (int workers : {1, 2, 4}) {
+        SCOPED_TRACE(testing::Message() << workers << ", divided tokens");
+        expect_same_bits(computed_by(workers, setting), alone);
+      }
+    }
+  }
+}
+
+TEST(TensorLanes, OneLaneIsWhatOneDeviceComputes) {
+  for (Setting setting : models()) {
+    setting.lanes = 1;
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      setting.dtype = dtype;
+      expect_same_bits(computed_by(1, setting), computed(setting, comm::Communicator(), nullptr));
+    }
+  }
+}
+
+TEST(TensorLanes, SeveralAreCloseToOne) {
+  for (Setting setting : models()) {
+    for (const auto& [dtype, limit] : {std::pair{at::kFloat, 2e-5}, {at::kBFloat16, 6e-2}}) {
+      SCOPED_TRACE(testing::Message() << (setting.is_gpt ? "gpt" : "llama") << ", " << setting.kv_heads
+                                      << " kv heads, " << c10::toString(dtype));
+      setting.dtype = dtype;
+      const Outcome found = computed_by(1, setting);
+      const Outcome expected = computed(setting, comm::Communicator(), nullptr);
+      for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+        EXPECT_LE(relative_error(found.losses[i], expected.losses[i]), limit);
+      }
+      for (const auto& [name, gradient] : expected.gradients) {
+        EXPECT_LE(relative_error(found.gradients.at(name), gradient), limit) << name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::parallel
