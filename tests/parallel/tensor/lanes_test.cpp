@@ -3,11 +3,11 @@
 // Whoever computes the tensor lanes: hidden states, losses and all gradients have the same bits.
 #include <cstring>
 #include <map>
-#include <optional>
+#include <string>
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/kernels/compute/threads.h"
@@ -29,7 +29,7 @@ namespace {
 
 using model::ParameterSpec;
 
-constexpr std::int64_t kVocabulary = 1003, kLength = 33, kSequences = 3;
+constexpr std::int64_t kVocabulary = 1003, kLength = 33;
 constexpr float kScale = 0.01F;
 
 struct Setting {
@@ -40,7 +40,16 @@ struct Setting {
   at::ScalarType dtype = at::kFloat;
   int lanes = 4;
   bool divides_tokens = false;
+  std::int64_t sequences = 3;
+  std::int64_t length = kLength;
+  int threads = 1;
 };
+
+std::string description(const Setting& setting) {
+  return fmt::format("{}, {} kv heads, {}, {} x {} tokens, {}", setting.is_gpt ? "gpt" : "llama",
+                     setting.kv_heads, c10::toString(setting.dtype), setting.sequences, setting.length,
+                     setting.divides_tokens ? "divided" : "not divided");
+}
 
 DividedSizes sizes_of(const Setting& setting) {
   return {.heads = 8, .kv_heads = setting.is_gpt ? 8 : setting.kv_heads, .ffn_width = 72};
@@ -72,15 +81,18 @@ model::Model model_of(const Setting& setting) {
                              .tied = setting.tied});
 }
 
-model::Batch batch_of(int number) {
-  const at::Tensor tokens = at::empty({kSequences, kLength + 1}, at::kInt);
+model::Batch batch_of(const Setting& setting, int number) {
+  const std::int64_t length = setting.length;
+  const at::Tensor tokens = at::empty({setting.sequences, length + 1}, at::kInt);
   for (int i = 0; i < tokens.numel(); ++i) {
     tokens.data_ptr<std::int32_t>()[i] = (number * 7919 + i * i * 31 + i) % kVocabulary;
   }
-  model::Batch batch = {tokens.narrow(1, 0, kLength).contiguous(), tokens.narrow(1, 1, kLength).contiguous()};
-  batch.targets[1][5] = -1;
-  const auto first = static_cast<std::uint64_t>(number * kSequences);
-  batch.samples = {.seed = 5, .numbers = {first, first + 1, first + 2}};
+  model::Batch batch = {tokens.narrow(1, 0, length).contiguous(), tokens.narrow(1, 1, length).contiguous()};
+  batch.targets[0][1] = -1;
+  batch.samples.seed = 5;
+  for (std::int64_t i = 0; i < setting.sequences; ++i) {
+    batch.samples.numbers.push_back(static_cast<std::uint64_t>(number * setting.sequences + i));
+  }
   return batch;
 }
 
@@ -191,12 +203,12 @@ struct Outcome {
 
 // Two micro-batches; null: without lanes, as one device computes.
 Outcome computed(const Setting& setting, const comm::Communicator& group, const nn::LaneTeam* team) {
-  kernels::set_threads(1);
+  kernels::set_threads(setting.threads);
   const model::Model model = model_of(setting);
   LaneParameters parameters(model, setting, team == nullptr ? nn::LaneShare() : team->share());
   Outcome outcome;
   for (int number = 0; number < 2; ++number) {
-    model::Batch batch = batch_of(number);
+    model::Batch batch = batch_of(setting, number);
     batch.team = team;
     const nn::Lanes lanes = batch.lanes();
     std::vector<model::BlockPass> passes;
@@ -276,25 +288,40 @@ std::vector<Setting> models() {
   return {{.is_gpt = true}, {.kv_heads = 4, .tied = true}, {.kv_heads = 2}, {.kv_heads = 1}};
 }
 
+// One process with another number of threads, and all divisions of the work, give what one process gives.
+void expect_same_bits_for_all(Setting setting, const std::vector<int>& numbers_of_workers) {
+  const Outcome alone = computed_by(1, setting);
+  setting.threads = 3;
+  for (const bool divides_tokens : {false, true}) {
+    setting.divides_tokens = divides_tokens;
+    for (const int workers : numbers_of_workers) {
+      SCOPED_TRACE(description(setting) + fmt::format(", {} workers", workers));
+      expect_same_bits(computed_by(workers, setting), alone);
+      setting.threads = 1;
+    }
+  }
+}
+
 TEST(TensorLanes, AreTheSameBitsWhoeverComputesThem) {
   for (Setting setting : models()) {
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-      SCOPED_TRACE(testing::Message() << (setting.is_gpt ? "gpt" : "llama") << ", " << setting.kv_heads
-                                      << " kv heads, " << c10::toString(dtype));
       setting.dtype = dtype;
-      setting.divides_tokens = false;
-      const Outcome alone = computed_by(1, setting);
-      for (int workers : {2, 4}) {
-        SCOPED_TRACE(workers);
-        expect_same_bits(computed_by(workers, setting), alone);
-      }
-      setting.divides_tokens = true;
-      for (int workers : {1, 2, 4}) {
-        SCOPED_TRACE(testing::Message() << workers << ", divided tokens");
-        expect_same_bits(computed_by(workers, setting), alone);
-      }
+      expect_same_bits_for_all(setting, {1, 2, 4});
     }
   }
+}
+
+TEST(TensorLanes, AreTheSameBitsWithFewTokens) {
+  for (const bool is_gpt : {true, false}) {
+    for (const std::int64_t length : {3, 5}) {  // lanes without tokens, and one with fewer than others
+      expect_same_bits_for_all({.is_gpt = is_gpt, .dtype = at::kBFloat16, .sequences = 1, .length = length},
+                               {1, 2, 4});
+    }
+  }
+}
+
+TEST(TensorLanes, AreTheSameBitsInHalfPrecision) {
+  expect_same_bits_for_all({.kv_heads = 2, .dtype = at::kHalf}, {1, 2});
 }
 
 TEST(TensorLanes, OneLaneIsWhatOneDeviceComputes) {
@@ -310,9 +337,8 @@ TEST(TensorLanes, OneLaneIsWhatOneDeviceComputes) {
 TEST(TensorLanes, SeveralAreCloseToOne) {
   for (Setting setting : models()) {
     for (const auto& [dtype, limit] : {std::pair{at::kFloat, 2e-5}, {at::kBFloat16, 6e-2}}) {
-      SCOPED_TRACE(testing::Message() << (setting.is_gpt ? "gpt" : "llama") << ", " << setting.kv_heads
-                                      << " kv heads, " << c10::toString(dtype));
       setting.dtype = dtype;
+      SCOPED_TRACE(description(setting));
       const Outcome found = computed_by(1, setting);
       const Outcome expected = computed(setting, comm::Communicator(), nullptr);
       for (std::size_t i = 0; i < expected.losses.size(); ++i) {
