@@ -89,20 +89,11 @@ schedule::Pipeline from_file(const ShowFlags& flags) {
       {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, flags.from);
 }
 
-// The passes that this rank had done, and the one at fault.
-std::string place_of(const schedule::PipelineViolation& violation, const schedule::Pipeline& pipeline) {
-  const auto& program = pipeline.programs[static_cast<std::size_t>(violation.rank)];
-  if (violation.entry == program.size()) return fmt::format("stage {}, at the end", violation.rank);
-  return fmt::format("stage {}, pass {} ({})", violation.rank, violation.entry + 1,
-                     to_string(program[violation.entry]));
-}
-
 // Like every program, this one is proved before anything is done with it.
 std::vector<int> proved(const schedule::Pipeline& pipeline, const ShowFlags& flags) {
   schedule::PipelineCheck check = schedule::check_pipeline(pipeline);
   if (!check.violation) return std::move(check.peak_live);
-  const std::string sentence =
-      fmt::format("{}: {}", place_of(*check.violation, pipeline), check.violation->reason);
+  const std::string sentence = to_string(*check.violation, pipeline);
   LOCKSTEP_CHECK(!flags.from.empty(), sentence);
   throw UsageError(fmt::format("{}: {}", flags.from, sentence));
 }

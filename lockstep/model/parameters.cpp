@@ -3,29 +3,130 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "lockstep/base/error.h"
+#include "lockstep/kernels/compute/update/vectors.h"
 
 namespace lockstep::model {
 namespace {
 
+bool has(const std::vector<ParameterSpec>& specs, const std::string& name) {
+  return std::ranges::any_of(specs, [&](const ParameterSpec& spec) { return spec.name == name; });
+}
+
 std::size_t index_of(const std::vector<ParameterSpec>& specs, const std::string& name) {
   const auto found =
       std::find_if(specs.begin(), specs.end(), [&](const ParameterSpec& spec) { return spec.name == name; });
+  LOCKSTEP_CHECK(found != specs.end(), "a parameter that no block declares: " + name);
   return static_cast<std::size_t>(found - specs.begin());
+}
+
+// What each segment of the whole model holds: those of the blocks, then that of the head, which is empty when
+// it is shared.
+std::vector<std::vector<ParameterSpec>> segments_of(const Model& model) {
+  std::vector<std::vector<ParameterSpec>> segments;
+  std::vector<ParameterSpec> left = parameters_of(model);
+  const auto take = [&](const std::string& name) {
+    const auto found = std::ranges::find(left, name, &ParameterSpec::name);
+    if (found == left.end()) return;
+    segments.back().push_back(*found);
+    left.erase(found);
+  };
+  for (const auto& block : model.blocks) {
+    segments.emplace_back();
+    for (const ParameterSpec& spec : block->parameters()) take(spec.name);
+  }
+  segments.emplace_back();
+  take(model.head.weight.name);
+  return segments;
+}
+
+// The last chunk of the model has the head's segment as well.
+std::size_t end_of_segments(const std::vector<std::vector<ParameterSpec>>& segments, Range chunk) {
+  return chunk.end + 1 == segments.size() ? segments.size() : chunk.end;
+}
+
+bool holds(const std::vector<std::vector<ParameterSpec>>& segments, std::span<const Range> chunks,
+           const std::string& name) {
+  return std::ranges::any_of(chunks, [&](Range chunk) {
+    for (std::size_t segment = chunk.begin; segment < end_of_segments(segments, chunk); ++segment) {
+      if (has(segments[segment], name)) return true;
+    }
+    return false;
+  });
+}
+
+std::size_t rounded_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
 }
 
 }  // namespace
 
-FlatLayout::FlatLayout(const Model& model) : specs_(parameters_of(model)) {
-  for (const ParameterSpec& spec : specs_) {
-    places_.push_back({.first = elements_, .count = spec.elements()});
-    elements_ += spec.elements();
+FlatLayout::FlatLayout(const Model& model)
+    : FlatLayout(model, std::vector<Range>{{0, model.blocks.size()}}, kernels::kSquaresBlock) {}
+
+FlatLayout::FlatLayout(const Model& model, std::span<const Range> chunks, std::size_t unit)
+    : blocks_(model.blocks.size()) {
+  const std::vector<std::vector<ParameterSpec>> segments = segments_of(model);
+  const std::vector<std::size_t> begins_in_whole = lay_out_whole(segments);
+  const bool has_head = chunks.back().end == model.blocks.size();
+  if (has_head && !holds(segments, chunks, model.head.weight.name)) {
+    add(model.head.weight);
+    fill_up_to(unit);
+    borrowed_ = static_cast<std::size_t>(elements_);
   }
-  for (const auto& block : model.blocks) {
-    std::vector<std::size_t>& indices = blocks_.emplace_back();
-    for (const ParameterSpec& spec : block->parameters()) indices.push_back(index_of(specs_, spec.name));
+  for (const Range& chunk : chunks) {
+    fill_up_to(unit);
+    const auto first = static_cast<std::size_t>(elements_);
+    for (std::size_t segment = chunk.begin; segment < end_of_segments(segments, chunk); ++segment) {
+      add_segment(segments[segment], begins_in_whole[segment]);
+    }
+    chunks_.push_back({first, static_cast<std::size_t>(elements_)});
+    for (std::size_t block = chunk.begin; block < chunk.end; ++block) list_parameters(model, block);
   }
-  head_ = index_of(specs_, model.head.weight.name);
+  if (has_head) head_ = index_of(specs_, model.head.weight.name);
+}
+
+std::vector<std::size_t> FlatLayout::lay_out_whole(const std::vector<std::vector<ParameterSpec>>& segments) {
+  std::vector<std::size_t> begins;
+  for (const std::vector<ParameterSpec>& segment : segments) {
+    begins.push_back(elements_of_whole_);
+    for (const ParameterSpec& spec : segment) elements_of_whole_ += static_cast<std::size_t>(spec.elements());
+    elements_of_whole_ = rounded_up(elements_of_whole_, kernels::kSquaresBlock);
+  }
+  return begins;
+}
+
+void FlatLayout::add_segment(const std::vector<ParameterSpec>& specs, std::size_t in_whole) {
+  const auto begin = static_cast<std::size_t>(elements_);
+  for (const ParameterSpec& spec : specs) add(spec);
+  fill_up_to(kernels::kSquaresBlock);
+  segments_.push_back({{begin, static_cast<std::size_t>(elements_)}, in_whole});
+}
+
+void FlatLayout::list_parameters(const Model& model, std::size_t block) {
+  for (const ParameterSpec& spec : model.blocks[block]->parameters()) {
+    if (!has(specs_, spec.name)) {
+      throw UsageError(fmt::format(
+          "block {} shares {} with a block that is on another stage; put both on one", block, spec.name));
+    }
+    blocks_[block].push_back(index_of(specs_, spec.name));
+  }
+}
+
+void FlatLayout::add(const ParameterSpec& spec) {
+  specs_.push_back(spec);
+  places_.push_back({.first = elements_, .count = spec.elements()});
+  elements_ += spec.elements();
+}
+
+void FlatLayout::fill_up_to(std::size_t unit) {
+  elements_ = static_cast<std::int64_t>(rounded_up(static_cast<std::size_t>(elements_), unit));
+}
+
+bool is_tied(const Model& model) {
+  return has(model.blocks.front()->parameters(), model.head.weight.name);
 }
 
 const ParameterSpec& FlatLayout::at(std::size_t element) const {

@@ -27,4 +27,9 @@ at::Tensor backward(BlockPass&& pass, const at::Tensor& output_gradient) {
   return mine.input.defined() ? mine.input.grad() : at::Tensor();
 }
 
+at::Tensor backward(BlockPass&& pass, const at::Tensor& output_gradient, nn::Additions& later) {
+  const nn::PutOff put_off(later);
+  return backward(std::move(pass), output_gradient);
+}
+
 }  // namespace lockstep::model

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "lockstep/model/block.h"
+#include "lockstep/nn/additions.h"
 
 namespace lockstep::model {
 
@@ -27,5 +28,8 @@ at::Tensor forward_only(const Block& block, const at::Tensor& hidden, const Batc
 // Adds to the gradients of the block's parameters and returns that of its input (undefined for the first
 // block). The pass is used up.
 at::Tensor backward(BlockPass&& pass, const at::Tensor& output_gradient);
+
+// The same, but what can be added later is left in `later`.
+at::Tensor backward(BlockPass&& pass, const at::Tensor& output_gradient, nn::Additions& later);
 
 }  // namespace lockstep::model

@@ -7,6 +7,7 @@
 
 #include "lockstep/kernels/compute/bias/bias.h"
 #include "lockstep/kernels/compute/embedding/embedding.h"
+#include "lockstep/nn/additions.h"
 #include "lockstep/nn/function.h"
 
 namespace lockstep::nn {
@@ -26,12 +27,12 @@ struct AddBias : torch::autograd::Function<AddBias> {
     return out;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& lanes = kept<Lanes>(context->saved_data["lanes"]);
-    const at::Tensor gradient = context->saved_data["gradient"].toTensor();
-    const at::Tensor dy = as_rows(gradients[0]);
-    for (int i = 0; i < lanes.here(); ++i) {
-      kernels::bias_backward(rows_of(matrix_of(dy), lanes.run_here(i)), floats_of(gradient.select(0, i)));
-    }
+    add_to_gradients([dy = as_rows(gradients[0]), gradient = context->saved_data["gradient"].toTensor(),
+                      lanes = kept<Lanes>(context->saved_data["lanes"])] {
+      for (int i = 0; i < lanes.here(); ++i) {
+        kernels::bias_backward(rows_of(matrix_of(dy), lanes.run_here(i)), floats_of(gradient.select(0, i)));
+      }
+    });
     return {gradients[0], {}, {}, {}};
   }
 };
@@ -58,16 +59,16 @@ struct AddPlaces : torch::autograd::Function<AddPlaces> {
     return out;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& lanes = kept<Lanes>(context->saved_data["lanes"]);
-    const auto& ids = kept<Ids>(context->saved_data["ids"]);
-    const at::Tensor gradient = context->saved_data["gradient"].toTensor();
-    const at::Tensor dy = as_rows(gradients[0]);
-    for (int i = 0; i < lanes.here(); ++i) {
-      const LaneRun run = lanes.run_here(i);
-      kernels::embedding_backward(
-          std::span(ids).subspan(static_cast<std::size_t>(run.first), static_cast<std::size_t>(run.count)),
-          rows_of(matrix_of(dy), run), matrix_of(gradient.select(0, i)), {});
-    }
+    add_to_gradients([dy = as_rows(gradients[0]), gradient = context->saved_data["gradient"].toTensor(),
+                      ids = kept<Ids>(context->saved_data["ids"]),
+                      lanes = kept<Lanes>(context->saved_data["lanes"])] {
+      for (int i = 0; i < lanes.here(); ++i) {
+        const LaneRun run = lanes.run_here(i);
+        kernels::embedding_backward(
+            std::span(ids).subspan(static_cast<std::size_t>(run.first), static_cast<std::size_t>(run.count)),
+            rows_of(matrix_of(dy), run), matrix_of(gradient.select(0, i)), {});
+      }
+    });
     return {gradients[0], {}, {}, {}, {}};
   }
 };

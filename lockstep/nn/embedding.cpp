@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 
 #include "lockstep/kernels/compute/embedding/embedding.h"
+#include "lockstep/nn/additions.h"
 #include "lockstep/nn/fan.h"
 #include "lockstep/nn/function.h"
 
@@ -39,16 +40,19 @@ struct Embedding : torch::autograd::Function<Embedding> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor& ids = saved[0];
-    kernels::PlaceTable<kernels::Matrix> by_place;
-    if (const auto found = context->saved_data.find("places_gradient"); found != context->saved_data.end()) {
-      by_place = {matrix_of(found->second.toTensor()),
-                  {static_cast<std::size_t>(ids.size(1)),
-                   static_cast<std::size_t>(context->saved_data["first"].toInt())}};
-    }
-    kernels::embedding_backward(ids_of(ids), matrix_of(as_rows(gradients[0])),
-                                matrix_of(context->saved_data["table_gradient"].toTensor()), by_place);
+    const auto places = context->saved_data.find("places_gradient");
+    add_to_gradients(
+        [ids = context->get_saved_variables()[0], dy = as_rows(gradients[0]),
+         table_gradient = context->saved_data["table_gradient"].toTensor(),
+         places_gradient = places == context->saved_data.end() ? at::Tensor() : places->second.toTensor(),
+         first = context->saved_data["first"].toInt()] {
+          kernels::PlaceTable<kernels::Matrix> by_place;
+          if (places_gradient.defined()) {
+            by_place = {matrix_of(places_gradient),
+                        {static_cast<std::size_t>(ids.size(1)), static_cast<std::size_t>(first)}};
+          }
+          kernels::embedding_backward(ids_of(ids), matrix_of(dy), matrix_of(table_gradient), by_place);
+        });
     return {{}, {}, {}, {}, {}, {}};
   }
 };
@@ -82,17 +86,19 @@ struct DividedEmbedding : torch::autograd::Function<DividedEmbedding> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const auto& lanes = kept<Lanes>(context->saved_data["lanes"]);
+    const Lanes lanes = kept<Lanes>(context->saved_data["lanes"]);
     const std::int64_t vocabulary = context->saved_data["vocabulary"].toInt();
     const std::vector<at::Tensor> parts = context->saved_data["gradients"].toTensorVector();
-    const at::Tensor rows = gather_tokens(gradients[0], lanes);
-    for (int i = 0; i < lanes.here(); ++i) {
-      const LaneRun run = lanes.run_of(vocabulary, i);
-      kernels::embedding_part_backward(ids_of(saved[0]), matrix_of(rows),
-                                       rows_of_lane(parts[static_cast<std::size_t>(i)], run),
-                                       part_of(run, vocabulary));
-    }
-    return variable_list(parts.size() + 4);
+    const std::size_t inputs = parts.size() + 4;
+    add_to_gradients([ids = saved[0], rows = gather_tokens(gradients[0], lanes), parts, vocabulary, lanes] {
+      for (int i = 0; i < lanes.here(); ++i) {
+        const LaneRun run = lanes.run_of(vocabulary, i);
+        kernels::embedding_part_backward(ids_of(ids), matrix_of(rows),
+                                         rows_of_lane(parts[static_cast<std::size_t>(i)], run),
+                                         part_of(run, vocabulary));
+      }
+    });
+    return variable_list(inputs);
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include "lockstep/kernels/compute/bias/bias.h"
 #include "lockstep/kernels/compute/gemm/gemm.h"
+#include "lockstep/nn/additions.h"
 #include "lockstep/nn/function.h"
 
 namespace lockstep::nn {
@@ -37,17 +38,22 @@ struct Linear : torch::autograd::Function<Linear> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& weight = saved[1];
     const at::Tensor dy = as_rows(gradients[0]);
-    kernels::gemm(transposed(matrix_of(dy)), {matrix_of(saved[0])},
-                  matrix_of(context->saved_data["weight_gradient"].toTensor()), Store::add);
-    if (const auto bias = context->saved_data.find("bias_gradient"); bias != context->saved_data.end()) {
-      kernels::bias_backward(matrix_of(dy), floats_of(bias->second.toTensor()));
-    }
+    add_to_gradients([dy, x = saved[0], weight_gradient = context->saved_data["weight_gradient"].toTensor(),
+                      bias_gradient = bias_gradient_of(context)] {
+      kernels::gemm(transposed(matrix_of(dy)), {matrix_of(x)}, matrix_of(weight_gradient), Store::add);
+      if (bias_gradient.defined()) kernels::bias_backward(matrix_of(dy), floats_of(bias_gradient));
+    });
     at::Tensor dx;
     if (context->saved_data["wants_input"].toBool()) {
       dx = at::empty(sizes_with_last(dy, weight.size(1)), dy.options());
       kernels::gemm({matrix_of(dy)}, {matrix_of(weight)}, matrix_of(dx));
     }
     return {dx, {}, {}, {}, {}};
+  }
+
+  static at::Tensor bias_gradient_of(AutogradContext* context) {
+    const auto found = context->saved_data.find("bias_gradient");
+    return found == context->saved_data.end() ? at::Tensor() : found->second.toTensor();
   }
 };
 

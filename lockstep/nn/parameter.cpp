@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/nn/parameter.h"
 
+#include <ATen/core/grad_mode.h>
+
+#include "lockstep/nn/additions.h"
 #include "lockstep/nn/function.h"
 
 namespace lockstep::nn {
@@ -12,7 +15,10 @@ struct IntoGradient : torch::autograd::Function<IntoGradient> {
     return value.view(value.sizes());
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    context->saved_data["gradient"].toTensor().add_(gradients[0]);
+    add_to_gradients([sum = context->saved_data["gradient"].toTensor(), addend = gradients[0]] {
+      const at::NoGradGuard not_recording;
+      sum.add_(addend);
+    });
     return {{}, {}};
   }
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <filesystem>
 #include <initializer_list>
 #include <string_view>
@@ -139,6 +140,9 @@ void check_parallelism(const RunSpec& run, const Checker& checker) {
   checker.require(weights.empty() ||
                       std::any_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; }),
                   {"parallelism.lane_weights"}, "parallelism.lane_weights must have one that is above 0");
+  checker.require(std::ranges::all_of(parallelism.part_blocks,
+                                      [](double blocks) { return blocks == std::floor(blocks); }),
+                  {"parallelism.part_blocks"}, "parallelism.part_blocks must be whole numbers");
   checker.require(
       recompute_stride(parallelism).has_value(), {"parallelism.recompute"},
       fmt::format("parallelism.recompute must be none, all, or a number from 1 to 10000, not '{}'",

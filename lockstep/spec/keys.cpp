@@ -170,12 +170,19 @@ std::vector<Key> parallelism() {
   return {
       row<in, &P::data>("data", "data-parallel workers; -1: all that the other axes leave", {{-1, 1 << 20}}),
       row<in, &P::tensor>("tensor", "workers that share each layer", {.bounds = kRanks, .reserved = true}),
-      row<in, &P::pipeline>("pipeline", "workers that hold different layers",
-                            {.bounds = kRanks, .reserved = true}),
-      row<in, &P::schedule>("schedule", "naive, gpipe, 1f1b, interleaved, zbh1, zbv, or a file",
-                            {.reserved = true}),
-      row<in, &P::virtual_stages>("virtual_stages", "pieces of the pipeline that a worker holds",
-                                  {.bounds = {1, 10000}, .reserved = true}),
+      row<in, &P::pipeline>("pipeline", "stages of the pipeline: workers that hold different layers",
+                            {{1, 1024}}),
+      row<in, &P::schedule>("schedule",
+                            "order of passes in the pipeline: naive, gpipe, 1f1b, interleaved, zbh1, zbv, or "
+                            "the path of a .csv file (`lockstep schedule show --help`)"),
+      row<in, &P::virtual_stages>(
+          "virtual_stages", "parts of the model that a stage holds, with schedule interleaved; zbv has 2",
+          {{1, 64}}),
+      row<in, &P::part_blocks>(
+          "part_blocks",
+          "blocks of each part of the pipeline, in order, where the embedding and the last "
+          "norm count as blocks; empty: so that all parts cost about the same",
+          {{1, 10002}}),
       row<in, &P::zero_stage>(
           "zero_stage", "what data-parallel workers share out: 0 nothing, 1 the optimizer's work and memory",
           {{0, 1}}),

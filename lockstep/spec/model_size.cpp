@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/spec/model_size.h"
 
+#include <numeric>
+
 #include "lockstep/base/error.h"
 
 namespace lockstep::spec {
@@ -64,12 +66,44 @@ std::int64_t parameter_count(const Model& model) {
   return parts.layers + parts.last_norm + parts.lookup_only + parts.head;
 }
 
-double flops_per_token(const Model& model, std::int64_t seq_len) {
+std::vector<std::int64_t> block_parameter_counts(const Model& model) {
   const Parts parts = parts_of(model);
-  const auto multiplied = static_cast<double>(parts.layers + parts.last_norm + parts.head);
-  if (model.name == ModelFamily::mlp) return 6.0 * multiplied;
-  const auto attended = static_cast<double>(model.layers * model.heads * model.head_width);
-  return 6.0 * multiplied + 12.0 * attended * static_cast<double>(seq_len);
+  if (model.name == ModelFamily::mlp) {
+    std::vector<std::int64_t> blocks(static_cast<std::size_t>(model.layers), (model.width + 1) * model.width);
+    blocks.front() = (model.max_seq_len + 1) * model.width;
+    blocks.push_back(parts.head);
+    return blocks;
+  }
+  const std::int64_t embedding = parts.lookup_only + (model.tied_embeddings ? parts.head : 0);
+  std::vector<std::int64_t> blocks = {embedding};
+  blocks.insert(blocks.end(), static_cast<std::size_t>(model.layers), parts.layers / model.layers);
+  blocks.push_back(parts.last_norm);
+  blocks.push_back(model.tied_embeddings ? 0 : parts.head);
+  return blocks;
+}
+
+double flops_per_token(const Model& model, std::int64_t seq_len) {
+  const std::vector<double> blocks = block_flops_per_token(model, seq_len);
+  return std::accumulate(blocks.begin(), blocks.end(), 0.0);
+}
+
+std::vector<double> block_flops_per_token(const Model& model, std::int64_t seq_len) {
+  const Parts parts = parts_of(model);
+  const auto flops = [](std::int64_t parameters) { return 6.0 * static_cast<double>(parameters); };
+  if (model.name == ModelFamily::mlp) {
+    std::vector<double> blocks(static_cast<std::size_t>(model.layers),
+                               flops((model.width + 1) * model.width));
+    blocks.front() = flops((model.max_seq_len + 1) * model.width);
+    blocks.push_back(flops(parts.head));
+    return blocks;
+  }
+  const auto attended = static_cast<double>(model.heads * model.head_width * seq_len);
+  std::vector<double> blocks = {0.0};  // the embedding looks up
+  blocks.insert(blocks.end(), static_cast<std::size_t>(model.layers),
+                flops(parts.layers / model.layers) + 12.0 * attended);
+  blocks.push_back(flops(parts.last_norm));
+  blocks.push_back(flops(parts.head));
+  return blocks;
 }
 
 }  // namespace lockstep::spec

@@ -99,6 +99,7 @@ struct Parallelism {
   std::int64_t pipeline = 1;
   std::string schedule = "1f1b";
   std::int64_t virtual_stages = 1;
+  std::vector<double> part_blocks = {};
   std::int64_t zero_stage = 1;
   bool sequence_parallel = false;
   std::string recompute = "none";

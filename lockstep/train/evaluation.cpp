@@ -11,14 +11,29 @@
 
 namespace lockstep::train {
 
-double loss_sum(const model::Model& model, const model::Parameters& parameters, const model::Batch& batch) {
-  model::Batch whole = batch;
-  whole.samples = {};
-  at::Tensor hidden;
-  for (std::size_t block = 0; block < model.blocks.size(); ++block) {
-    hidden = model::forward_only(*model.blocks[block], hidden, whole, parameters.of_block(block));
+model::Batch without_dropout(model::Batch batch) {
+  batch.samples = {};
+  return batch;
+}
+
+at::Tensor forward_through(const model::Model& model, const model::Parameters& parameters,
+                           const model::Batch& batch, const schedule::Chunk& blocks, at::Tensor hidden) {
+  for (int block = blocks.first_block; block < blocks.end_block; ++block) {
+    const auto index = static_cast<std::size_t>(block);
+    hidden = model::forward_only(*model.blocks[index], hidden, batch, parameters.of_block(index));
   }
+  return hidden;
+}
+
+double loss_sum_of_hidden(const at::Tensor& hidden, const model::Parameters& parameters,
+                          const model::Batch& batch) {
   return kernels::sum_of(nn::floats_of(nn::head_loss(hidden, parameters.head(), batch.targets)));
+}
+
+double loss_sum(const model::Model& model, const model::Parameters& parameters, const model::Batch& batch) {
+  const model::Batch whole = without_dropout(batch);
+  const schedule::Chunk all = {0, static_cast<int>(model.blocks.size())};
+  return loss_sum_of_hidden(forward_through(model, parameters, whole, all, {}), parameters, whole);
 }
 
 EvaluationResult evaluate(const model::Model& model, const model::Parameters& parameters,

@@ -7,10 +7,22 @@
 
 #include "lockstep/model/block.h"
 #include "lockstep/model/parameters.h"
+#include "lockstep/schedule/step/step.h"
 
 namespace lockstep::train {
 
-// The sum of the losses of all targets of a batch, in nats. Nothing is recorded or dropped.
+// The batch as evaluation takes it: nothing of it is dropped.
+model::Batch without_dropout(model::Batch batch);
+
+// The output of a run of blocks; nothing is recorded.
+at::Tensor forward_through(const model::Model& model, const model::Parameters& parameters,
+                           const model::Batch& batch, const schedule::Chunk& blocks, at::Tensor hidden);
+
+// The sum of the losses of all targets of a batch, in nats, from what the last block made of it.
+double loss_sum_of_hidden(const at::Tensor& hidden, const model::Parameters& parameters,
+                          const model::Batch& batch);
+
+// All of these, for a whole model.
 double loss_sum(const model::Model& model, const model::Parameters& parameters, const model::Batch& batch);
 
 struct EvaluationOptions {

@@ -11,17 +11,17 @@
 
 namespace lockstep::train {
 
-GradientSlots::GradientSlots(const comm::Communicator& communicator, const model::FlatLayout& layout,
-                             const Partition& partition, const at::Tensor& values)
-    : communicator_(communicator), layout_(layout), partition_(partition), values_(values) {}
+GradientSlots::GradientSlots(const Holding& holding, const at::Tensor& values)
+    : holding_(holding), values_(values) {}
 
 void GradientSlots::grow(int slots) {
+  const model::FlatLayout& layout = holding_.layout;
   while (slots_.size() < static_cast<std::size_t>(slots)) {
-    Slot slot = {communicator_.allocate(partition_.elements * sizeof(float)), nullptr};
-    // What fills up the last bucket is added and sent like gradients; it must be finite.
-    std::ranges::fill(slot.memory.as<float>().subspan(static_cast<std::size_t>(layout_.elements())), 0.0F);
-    const at::Tensor gradients = at::from_blob(slot.memory.bytes().data(), {layout_.elements()}, at::kFloat);
-    slot.parameters = std::make_unique<model::Parameters>(layout_, values_, gradients);
+    Slot slot = {holding_.groups.world.allocate(holding_.partition.elements * sizeof(float)), nullptr};
+    // What fills up chunks and the last bucket is added and sent like gradients; it must be finite.
+    std::ranges::fill(slot.memory.as<float>(), 0.0F);
+    const at::Tensor gradients = at::from_blob(slot.memory.bytes().data(), {layout.elements()}, at::kFloat);
+    slot.parameters = std::make_unique<model::Parameters>(layout, values_, gradients);
     slots_.push_back(std::move(slot));
   }
 }
@@ -30,8 +30,8 @@ std::span<float> GradientSlots::floats(int slot, Range elements) const {
   return slots_[static_cast<std::size_t>(slot)].memory.as<float>().subspan(elements.begin, elements.size());
 }
 
-void GradientSlots::clear(int slot) {
-  const std::span<float> all = floats(slot, {0, static_cast<std::size_t>(layout_.elements())});
+void GradientSlots::clear(int slot, Range elements) {
+  const std::span<float> all = floats(slot, elements);
   kernels::for_each_block(all.size(), [&](kernels::Block block) {
     std::memset(all.data() + block.first, 0, block.count * sizeof(float));
   });

@@ -9,17 +9,16 @@
 #include "lockstep/base/bytes.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/model/parameters.h"
-#include "lockstep/train/partition.h"
+#include "lockstep/train/holding.h"
 
 namespace lockstep::train {
 
-// The slots of a step program: buffers for the gradients of all parameters, in memory that the ranks of this
-// host read in place.
+// The slots of a step program: buffers for the gradients of all held parameters, in memory that the ranks of
+// this host read in place.
 class GradientSlots {
  public:
-  // `values` are the flat parameters that blocks compute with. Everything referred to must outlive this.
-  GradientSlots(const comm::Communicator& communicator, const model::FlatLayout& layout,
-                const Partition& partition, const at::Tensor& values);
+  // `values` are the flat parameters that blocks compute with. The holding must outlive this.
+  GradientSlots(const Holding& holding, const at::Tensor& values);
 
   // Makes more of them, if there are fewer.
   void grow(int slots);
@@ -31,7 +30,7 @@ class GradientSlots {
   std::span<float> floats(int slot, Range elements) const;
   Bytes bytes(int slot, Range elements) const { return std::as_writable_bytes(floats(slot, elements)); }
 
-  void clear(int slot);
+  void clear(int slot, Range elements);
   // into += from, for these elements.
   void merge(int into, int from, Range elements) const;
 
@@ -40,9 +39,7 @@ class GradientSlots {
     comm::Buffer memory;
     std::unique_ptr<model::Parameters> parameters;
   };
-  comm::Communicator communicator_;
-  const model::FlatLayout& layout_;
-  const Partition& partition_;
+  const Holding& holding_;
   at::Tensor values_;
   std::vector<Slot> slots_;
 };

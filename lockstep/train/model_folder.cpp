@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/model_folder.h"
 
+#include <algorithm>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -105,11 +106,13 @@ void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model
 }
 
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
-                 const model::FlatLayout& layout, std::span<float> values) {
+                 const model::FlatLayout& whole, const model::FlatLayout& held, std::span<float> values) {
   const Family family = family_of(spec);
-  std::vector<checkpoint::StateTensor> state = state_of(family, layout);
+  std::vector<checkpoint::StateTensor> state = state_of(family, whole);
   for (std::size_t i = 0; i < state.size(); ++i) {
-    const auto [first, count] = layout.places()[i];
+    const auto found = std::ranges::find(held.specs(), whole.specs()[i].name, &model::ParameterSpec::name);
+    if (found == held.specs().end()) continue;
+    const auto [first, count] = held.places()[static_cast<std::size_t>(found - held.specs().begin())];
     state[i].values = values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
   }
   checkpoint::read_state(folder, state, family.is_not_trained);
@@ -123,7 +126,7 @@ LoadedModel::LoadedModel(const checkpoint::ModelFolder& folder, std::optional<DT
       model_(model_of(config_.model)),
       layout_(model_),
       values_(at::empty({layout_.elements()}, at::kFloat)) {
-  load_values(folder, config_.model, layout_, nn::floats_of(values_));
+  load_values(folder, config_.model, layout_, layout_, nn::floats_of(values_));
   values_ = values_.to(nn::scalar_type_of(dtype.value_or(config_.dtype.value_or(DType::fp32))));
   parameters_ = std::make_unique<const model::Parameters>(layout_, values_, no_gradients(layout_.elements()));
 }

@@ -26,9 +26,10 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
 // and so may the longest sequence: where it shapes tensors, load_values() tells.
 void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model& spec);
 
-// Fills the flat parameters of a model from a folder. UsageError naming the first tensor that does not fit.
+// Fills the flat parameters that are held from a folder that has the whole model. UsageError naming the first
+// tensor that does not fit, held or not.
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
-                 const model::FlatLayout& layout, std::span<float> values);
+                 const model::FlatLayout& whole, const model::FlatLayout& held, std::span<float> values);
 
 // A language model from a folder, to compute with but not to train.
 class LoadedModel {

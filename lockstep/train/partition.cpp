@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/update/vectors.h"
 
 namespace lockstep::train {
@@ -24,17 +25,20 @@ std::size_t rounded_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Where buckets end: behind the first parameter that fills them, rounded up.
-std::vector<Range> cut(const model::FlatLayout& layout, std::size_t elements, std::size_t unit) {
+// Where buckets end: behind the first parameter that fills them, or the last of its chunk, rounded up.
+std::vector<Range> cut(const model::FlatLayout& layout, Range chunk, std::size_t elements, std::size_t unit) {
+  LOCKSTEP_CHECK(chunk.begin % unit == 0, "a chunk does not begin where a bucket may");
   std::vector<Range> buckets;
-  std::size_t begin = 0;
+  std::size_t begin = chunk.begin;
+  std::size_t filled = chunk.begin;
   for (const model::Place& place : layout.places()) {
-    const std::size_t end = elements_of(place).end;
-    const bool is_last = end == static_cast<std::size_t>(layout.elements());
-    if (end <= begin || (end - begin < elements && !is_last)) continue;
-    buckets.push_back({begin, begin + rounded_up(end - begin, unit)});
+    if (!chunk.contains(elements_of(place))) continue;
+    filled = elements_of(place).end;
+    if (filled < begin + elements) continue;
+    buckets.push_back({begin, begin + rounded_up(filled - begin, unit)});
     begin = buckets.back().end;
   }
+  if (filled > begin) buckets.push_back({begin, begin + rounded_up(filled - begin, unit)});
   return buckets;
 }
 
@@ -42,6 +46,10 @@ std::vector<Range> cut(const model::FlatLayout& layout, std::size_t elements, st
 
 Range elements_of(const model::Place& place) {
   return {static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.first + place.count)};
+}
+
+std::size_t partition_unit(int world) {
+  return static_cast<std::size_t>(world) * kernels::kSquaresBlock;
 }
 
 std::vector<std::size_t> backward_order(const model::FlatLayout& layout) {
@@ -60,8 +68,7 @@ Partition partition_of(const model::FlatLayout& layout, const PartitionOptions& 
   const std::vector<int> blocks = last_to_add(layout);
   Partition partition;
   partition.shards_update = options.shards_update;
-  for (const Range& elements :
-       cut(layout, static_cast<std::size_t>(options.bucket_elements), world * kernels::kSquaresBlock)) {
+  const auto add = [&](Range elements) {
     int block = static_cast<int>(layout.blocks()) - 1;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       if (overlap(elements, elements_of(layout.places()[i]))) block = std::min(block, blocks[i]);
@@ -71,6 +78,10 @@ Partition partition_of(const model::FlatLayout& layout, const PartitionOptions& 
     partition.own.push_back(
         options.shards_update ? Range{elements.begin + share.begin, elements.begin + share.end} : elements);
     partition.elements = elements.end;
+  };
+  for (const Range& chunk : layout.chunks()) {
+    const auto elements = static_cast<std::size_t>(options.bucket_elements);
+    for (const Range& bucket : cut(layout, chunk, elements, partition_unit(options.world))) add(bucket);
   }
   return partition;
 }

@@ -31,17 +31,19 @@ struct PartitionOptions {
   bool shards_update = false;  // each rank updates its share of every bucket, instead of all of it
 };
 
-// How the flat parameters are cut for a step.
+// How the flat parameters are cut for a step. A borrowed head is not part of it.
 struct Partition {
-  std::vector<Bucket> buckets;  // in order; every element is in one
+  std::vector<Bucket> buckets;  // in order; every owned element is in one, with others of its chunk only
   std::vector<Range> own;       // by bucket: the flat elements that this rank updates
   std::size_t elements = 0;     // of flat buffers: those of the layout, and what fills up the last bucket
   bool shards_update = false;
 };
 
-// Every bucket is a multiple of world * kernels::kSquaresBlock elements: shares of buckets begin and end
-// where blocks of squares do, so that the norm of all gradients does not depend on who holds which share. A
-// pure function: all ranks cut alike.
+// Buckets, and so chunks of the layout, begin at multiples of this: shares of buckets then begin and end
+// where blocks of squares do, and the norm of all gradients does not depend on who holds which share.
+std::size_t partition_unit(int world);
+
+// A pure function: all ranks cut alike.
 Partition partition_of(const model::FlatLayout& layout, const PartitionOptions& options);
 
 }  // namespace lockstep::train

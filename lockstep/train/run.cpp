@@ -16,15 +16,17 @@
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/plan/lanes.h"
+#include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/train/agreement.h"
 #include "lockstep/train/feed.h"
+#include "lockstep/train/groups.h"
+#include "lockstep/train/holding.h"
 #include "lockstep/train/loss_scale.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/model_folder.h"
 #include "lockstep/train/model_of.h"
-#include "lockstep/train/partition.h"
 #include "lockstep/train/rebalance.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/step_trace.h"
@@ -71,8 +73,15 @@ OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std:
                         .step = static_cast<std::uint64_t>(step)};
 }
 
+// What stages send each other for one micro-batch.
+std::vector<std::int64_t> hidden_sizes(const spec::RunSpec& run) {
+  if (run.model.name == spec::ModelFamily::mlp) return {run.training.micro_batch_size, run.model.width};
+  return {run.training.micro_batch_size, run.training.seq_len, run.model.width};
+}
+
 // What a run reads from files that may be wrong on one host only.
 struct Sources {
+  plan::PipelinePlan pipeline;
   std::optional<Feed> feed;
   std::optional<Feed> validation;  // none: the run does not validate
   std::optional<checkpoint::ModelFolder> first_values;
@@ -84,6 +93,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
   together(world, [&] {
     options = feed_options(run, spec::workload_of(run, world.size()));
     const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
+    sources.pipeline = plan::read_pipeline_plan(run, world.size());
     sources.feed.emplace(options);
     if (run.validation.freq > 0 && !run.data.validation.empty()) {
       sources.validation.emplace(validation_feed(run));
@@ -104,19 +114,18 @@ class Run {
         workload_(spec::workload_of(run, world.size())),
         feed_(*sources.feed),
         model_(model_of(run.model)),
-        layout_(model_),
-        partition_(
-            partition_of(layout_, {.world = world.size(),
-                                   .rank = world.rank(),
-                                   .shards_update = run.parallelism.zero_stage > 0 && world.size() > 1})),
-        weights_(layout_, partition_, world, run.training.dtype,
-                 static_cast<std::uint64_t>(run.training.seed),
+        holding_(
+            holding_of(model_, sources.pipeline, make_groups(world, plan::mesh_of(run, world.size())),
+                       {.shards_update = run.parallelism.zero_stage > 0 && workload_.data_parallel > 1})),
+        weights_(holding_, run.training.dtype, static_cast<std::uint64_t>(run.training.seed),
                  run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1),
-        runner_(model_, layout_, partition_, world, weights_,
+        runner_(model_, holding_, weights_,
                 {.lanes = plan::first_ownership(run, world.size()),
                  .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),
                  .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0)),
-                 .sum = sum_options(run.comm)}),
+                 .sum = sum_options(run.comm),
+                 .pipeline = sources.pipeline,
+                 .hidden = hidden_sizes(run)}),
         loss_scale_(run.training) {
     if (sources.first_values) load(*sources.first_values);
     if (run.metrics.enable_trace) {
@@ -124,7 +133,7 @@ class Run {
       observe_ = std::bind_front(&StepTrace::add, &*trace_);
     }
     if (sources.validation) {
-      validation_.emplace(run, *sources.validation, model_, layout_, weights_.working(), world);
+      validation_.emplace(run, *sources.validation, model_, holding_, sources.pipeline, weights_.working());
     }
   }
 
@@ -135,24 +144,28 @@ class Run {
       summary_.steps = step;
       summary_.loss = report.loss;
       if (hooks.after_step) hooks.after_step(report);
-      if (hooks.see_state) hooks.see_state({layout_, weights_, runner_});
+      if (hooks.see_state) hooks.see_state({holding_.whole, weights_, runner_});
       if (bad_in_a_row_ >= run_.training.max_bad_steps) refuse_to_go_on(report);
       const bool is_last = step == run_.training.steps;
-      if (hooks.trained && !is_last && is_due(run_.checkpoint.interval, step))
-        hooks.trained(layout_, weights_);
+      if (!is_last && is_due(run_.checkpoint.interval, step)) tell_trained(hooks);
       summary_.stopped = !is_last && somebody_wants_to_stop(hooks);
     }
     if (trace_) trace_->write();
-    if (hooks.trained) hooks.trained(layout_, weights_);
+    tell_trained(hooks);
     return summary_;
   }
 
  private:
+  void tell_trained(const RunHooks& hooks) const {
+    if (hooks.trained) hooks.trained(holding_.whole, weights_.gather_working());
+  }
+
   void load(const checkpoint::ModelFolder& folder) {
-    const at::Tensor values = at::empty({layout_.elements()}, at::kFloat);
-    together(world_, [&] { load_values(folder, run_.model, layout_, nn::floats_of(values)); });
-    for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
-      const auto [first, count] = layout_.places()[i];
+    const model::FlatLayout& layout = holding_.layout;
+    const at::Tensor values = at::empty({layout.elements()}, at::kFloat);
+    together(world_, [&] { load_values(folder, run_.model, holding_.whole, layout, nn::floats_of(values)); });
+    for (std::size_t i = 0; i < layout.specs().size(); ++i) {
+      const auto [first, count] = layout.places()[i];
       weights_.assign(i, 0, nn::floats_of(values.narrow(0, first, count)));
     }
   }
@@ -177,7 +190,7 @@ class Run {
     report.loss = result.loss_sum / tokens;
     report.gradient_norm = result.gradient_norm;
     report.updated = result.updated;
-    if (result.not_finite) report.not_finite = layout_.specs()[*result.not_finite].name;
+    if (result.not_finite) report.not_finite = holding_.whole.specs()[*result.not_finite].name;
     report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
     record(report);
     if (validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps)) {
@@ -188,8 +201,8 @@ class Run {
 
   // Who owns how many lanes from now on; empty when none have moved.
   std::vector<int> rebalance() {
-    std::vector<double> seconds(static_cast<std::size_t>(world_.size()), 0.0);
-    seconds[static_cast<std::size_t>(world_.rank())] = std::exchange(compute_seconds_, 0.0);
+    std::vector<double> seconds(static_cast<std::size_t>(holding_.groups.data.size()), 0.0);
+    seconds[static_cast<std::size_t>(holding_.groups.data.rank())] = std::exchange(compute_seconds_, 0.0);
     world_.all_reduce(std::as_writable_bytes(std::span(seconds)), {.dtype = DType::fp64});
     const LaneOwnership lanes = rebalanced(runner_.lanes(), seconds);
     std::vector<int> counts;
@@ -225,8 +238,7 @@ class Run {
   spec::Workload workload_;
   const Feed& feed_;
   model::Model model_;
-  model::FlatLayout layout_;
-  Partition partition_;
+  Holding holding_;
   Weights weights_;
   StepRunner runner_;
   std::optional<Validation> validation_;

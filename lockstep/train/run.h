@@ -33,7 +33,7 @@ struct StepReport {
 
 // What a step has left, until the next one begins. All ranks read it together.
 struct StepState {
-  const model::FlatLayout& layout;
+  const model::FlatLayout& layout;  // of the whole model
   const Weights& weights;
   const StepRunner& runner;
 };
@@ -46,9 +46,9 @@ struct RunHooks {
   std::function<void(const StepState&)> see_state = nullptr;
   // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
   std::function<bool()> wants_to_stop = nullptr;
-  // Called on every rank every checkpoint.interval steps and at the end of the run, also of one that was
-  // stopped.
-  std::function<void(const model::FlatLayout&, const Weights&)> trained = nullptr;
+  // Called on every rank or on none, every checkpoint.interval steps and at the end of the run, also of one
+  // that was stopped, with all parameters in the dtype that blocks compute with.
+  std::function<void(const model::FlatLayout& whole, const at::Tensor& values)> trained = nullptr;
 };
 
 struct RunSummary {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// From what ranks hold to the whole model. All ranks call these together.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +9,15 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "lockstep/comm/communicator.h"
-#include "lockstep/train/partition.h"
+#include "lockstep/train/holding.h"
 
 namespace lockstep::train {
 
-// partition.elements floats, of which this rank has the values of its own: `own_of` gives them by bucket. All
-// ranks call it together.
-at::Tensor gather_shares(const Partition& partition, const comm::Communicator& communicator,
-                         const std::function<std::span<const float>(std::size_t bucket)>& own_of);
+// Flat values of the held layout, of fp32 or a dtype of two bytes, in the layout of the whole model.
+at::Tensor gather_whole(const Holding& holding, const at::Tensor& values);
+
+// The same in fp32, when a rank has the values of its share only: `own_of` gives them by bucket.
+at::Tensor gather_whole(const Holding& holding,
+                        const std::function<std::span<const float>(std::size_t bucket)>& own_of);
 
 }  // namespace lockstep::train

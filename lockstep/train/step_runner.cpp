@@ -6,13 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/update/vectors.h"
-#include "lockstep/nn/head_loss.h"
-#include "lockstep/nn/tensor_view.h"
-#include "lockstep/schedule/check/step.h"
 #include "lockstep/train/shares.h"
 
 namespace lockstep::train {
@@ -21,36 +16,14 @@ namespace {
 using schedule::Act;
 using schedule::Action;
 
-schedule::StepSpec spec_of(const model::Model& model, const StepPlan& plan, Rank rank,
-                           const Partition& partition) {
-  schedule::StepSpec spec = {.blocks = static_cast<int>(model.blocks.size()),
-                             .first_lane = plan.lanes.first_lane[static_cast<std::size_t>(rank)],
-                             .end_lane = plan.lanes.first_lane[static_cast<std::size_t>(rank) + 1],
-                             .micro_batches = plan.micro_batches,
-                             .recompute_every = plan.recompute_every,
-                             .shards_update = partition.shards_update,
-                             .bucket_blocks = {}};
-  for (const Bucket& bucket : partition.buckets) spec.bucket_blocks.push_back(bucket.block);
-  return spec;
-}
+// Streams of the pipeline's group that StageMail leaves free.
+constexpr std::uint32_t kHeadStream = 2;
 
-// As many ranks are proved together with this one; of larger worlds these and this one alone.
-constexpr int kProvedTogether = 64;
-
-schedule::StepProgram proved_program(const model::Model& model, const StepPlan& plan, Rank rank,
-                                     const Partition& partition) {
-  std::vector<schedule::StepSpec> specs = {spec_of(model, plan, rank, partition)};
-  std::vector<schedule::StepProgram> programs = {schedule::make_step(specs.front())};
-  for (Rank other = 0; other < std::min(plan.lanes.world(), kProvedTogether); ++other) {
-    if (other == rank) continue;
-    specs.push_back(spec_of(model, plan, other, partition));
-    programs.push_back(schedule::make_step(specs.back()));
-  }
-  const auto wrong = schedule::check_steps(specs, programs);
-  LOCKSTEP_CHECK(!wrong, fmt::format("the step program of {} is wrong at action {}: {}",
-                                     wrong->program == 0 ? "this rank" : "another rank",
-                                     wrong->violation.action, wrong->violation.reason));
-  return std::move(programs.front());
+// Which of the first block's parameters a tied head has.
+std::size_t head_in_first_block(const model::Model& model) {
+  const std::vector<model::ParameterSpec> specs = model.blocks.front()->parameters();
+  return static_cast<std::size_t>(
+      std::ranges::find(specs, model.head.weight.name, &model::ParameterSpec::name) - specs.begin());
 }
 
 // As the gradients are added: neighbours first.
@@ -62,59 +35,100 @@ double tree_sum(std::vector<double> values) {
 }
 
 bool computes(Act act) {
-  return act == Act::forward || act == Act::loss || act == Act::recompute || act == Act::backward;
+  switch (act) {
+    case Act::forward:
+    case Act::loss:
+    case Act::recompute:
+    case Act::backward:
+    case Act::backward_input:
+    case Act::backward_weight:
+    case Act::settle:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
 
-StepRunner::StepRunner(const model::Model& model, const model::FlatLayout& layout, const Partition& partition,
-                       const comm::Communicator& communicator, Weights& weights, StepPlan plan)
+StepRunner::StepRunner(const model::Model& model, const Holding& holding, Weights& weights, StepPlan plan)
     : model_(model),
-      layout_(layout),
-      partition_(partition),
-      communicator_(communicator),
+      holding_(holding),
+      partition_(holding.partition),
       weights_(weights),
       plan_(std::move(plan)),
-      slots_(communicator, layout, partition, weights.working()),
-      passes_(model.blocks.size()),
-      inputs_(model.blocks.size()),
-      works_(partition.buckets.size()) {
+      slots_(holding, weights.working()),
+      passes_(model, holding.groups.pipeline, slots_, plan_.hidden, weights.working().scalar_type()),
+      works_(partition_.buckets.size()) {
   assign(plan_.lanes);
 }
 
 void StepRunner::assign(const LaneOwnership& lanes) {
-  LOCKSTEP_CHECK(lanes.world() == communicator_.size(), "lanes are owned by the ranks of the group");
+  const comm::Communicator& data = holding_.groups.data;
+  LOCKSTEP_CHECK(lanes.world() == data.size(), "lanes are owned by the data-parallel ranks");
   plan_.lanes = lanes;
-  program_ = proved_program(model_, plan_, communicator_.rank(), partition_);
-  slots_.grow(program_.slots);
-  sum_.emplace(communicator_, lanes, partition_.shards_update, plan_.sum);
+  program_ = proved_program(model_, holding_, plan_);
+  slots_.grow(program_.program.slots);
+  sum_.emplace(data, lanes, partition_.shards_update, plan_.sum);
 }
+
+Range StepRunner::head_elements() const {
+  const model::FlatLayout& layout = holding_.layout;
+  const std::size_t parameter = layout.borrows_head() ? 0 : layout.of_block(0)[head_in_first_block(model_)];
+  return elements_of(layout.places()[parameter]);
+}
+
+// --- The step.
 
 StepResult StepRunner::run(const StepInputs& inputs) {
   result_ = {};
   lane_losses_.assign(static_cast<std::size_t>(plan_.lanes.lanes()), 0.0);
-  for (const Action& action : program_.actions) {
+  const Rank rank = holding_.groups.data.rank();
+  passes_.begin({.program = program_,
+                 .first_lane = plan_.lanes.first_lane[static_cast<std::size_t>(rank)],
+                 .lanes = plan_.lanes.count_of(rank),
+                 .micro_batches = plan_.micro_batches,
+                 .batch = inputs.batch,
+                 .loss_scale = inputs.loss_scale,
+                 .lane_losses = lane_losses_});
+  for (const Action& action : program_.program.actions) {
     const auto began = Clock::now();
     play(action, inputs);
     const auto ended = Clock::now();
     if (computes(action.act)) result_.compute_seconds += std::chrono::duration<double>(ended - began).count();
     if (inputs.observe) inputs.observe(action, began, ended);
   }
+  passes_.finish();
   return result_;
 }
 
 void StepRunner::play(const Action& action, const StepInputs& inputs) {
   switch (action.act) {
     case Act::clear:
-      return slots_.clear(action.slot);
+      return clear(action);
+    case Act::receive_activation:
+    case Act::receive_gradient:
+      return passes_.receive(action);
     case Act::forward:
-      return forward(action, inputs);
+      return passes_.forward(action);
+    case Act::send_activation:
+    case Act::send_gradient:
+      return passes_.send(action);
     case Act::loss:
-      return lose(action, inputs);
+      return passes_.lose(action);
     case Act::recompute:
-      return recompute(action);
+      return passes_.recompute(action);
     case Act::backward:
-      return backward(action);
+    case Act::backward_input:
+      return passes_.backward(action);
+    case Act::backward_weight:
+      return passes_.backward_weight(action);
+    case Act::send_head_gradient:
+      return send_head_gradient(action);
+    case Act::receive_head_gradient:
+      return head_gradients_[action.slot].wait();
+    case Act::settle:
+      return passes_.settle(action);
     case Act::merge:
       return slots_.merge(action.slot, action.from_slot,
                           partition_.buckets[static_cast<std::size_t>(action.bucket)].elements);
@@ -131,82 +145,97 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
       return update(action.bucket, inputs);
     case Act::gather:
       return gather(action.bucket);
-    case Act::receive_activation:
-    case Act::send_activation:
-    case Act::receive_gradient:
-    case Act::backward_input:
-    case Act::backward_weight:
-    case Act::send_gradient:
-      break;
-  }
-  LOCKSTEP_CHECK(false, "an action of a pipeline's stage, which no run has");
-}
-
-void StepRunner::forward(const Action& action, const StepInputs& inputs) {
-  const auto index = static_cast<std::size_t>(action.block);
-  if (action.block == 0) {
-    batch_ = inputs.batch(action.lane, action.micro_batch);
-    hidden_ = at::Tensor();
-  }
-  const model::Block& block = *model_.blocks[index];
-  const model::BlockParameters parameters = slots_.parameters(action.slot).of_block(index);
-  if (action.keeps) {
-    passes_[index] = model::forward(block, hidden_, batch_, parameters);
-    hidden_ = passes_[index].output.detach();
-  } else {
-    inputs_[index] = hidden_;
-    hidden_ = model::forward_only(block, hidden_, batch_, parameters);
+    case Act::send_head:
+      return send_head();
+    case Act::receive_head:
+      return receive_head();
   }
 }
 
-void StepRunner::lose(const Action& action, const StepInputs& inputs) {
-  const nn::HeadLoss loss = nn::head_loss_with_gradients(hidden_, slots_.parameters(action.slot).head(),
-                                                         batch_.targets, inputs.loss_scale);
-  lane_losses_[static_cast<std::size_t>(action.lane)] += kernels::sum_of(nn::floats_of(loss.losses));
-  gradient_ = loss.x_gradient;
-  hidden_ = at::Tensor();
+void StepRunner::clear(const Action& action) {
+  const auto chunk = static_cast<std::size_t>(action.chunk);
+  slots_.clear(action.slot, holding_.layout.chunks()[chunk]);
+  if (!model::is_tied(model_)) return;
+  const bool is_first = schedule::chunk_of_part(program_.stage, 0) == action.chunk;
+  const bool is_last = schedule::chunk_of_part(program_.stage, last_part()) == action.chunk;
+  if (is_last && holding_.layout.borrows_head()) {
+    head_gradients_[action.slot].wait();
+    slots_.clear(action.slot, head_elements());
+  } else if (is_first && holder_of_part(last_part()) != program_.stage.rank) {
+    head_gradients_[action.slot] = holding_.groups.pipeline.recv_async(
+        holder_of_part(last_part()), slots_.bytes(action.slot, head_elements()), {.stream = kHeadStream});
+  }
 }
 
-void StepRunner::recompute(const Action& action) {
-  const auto index = static_cast<std::size_t>(action.block);
-  passes_[index] = model::forward(*model_.blocks[index], std::exchange(inputs_[index], at::Tensor()), batch_,
-                                  slots_.parameters(action.slot).of_block(index));
+// --- Between stages.
+
+void StepRunner::send_head_gradient(const Action& action) {
+  head_gradients_[action.slot] = holding_.groups.pipeline.send_async(
+      holder_of_part(0), slots_.bytes(action.slot, head_elements()), {.stream = kHeadStream});
 }
 
-void StepRunner::backward(const Action& action) {
-  gradient_ = model::backward(std::move(passes_[static_cast<std::size_t>(action.block)]), gradient_);
+void StepRunner::send_head() {
+  if (!result_.updated) return;
+  holding_.groups.pipeline.send(holder_of_part(last_part()), weights_.working(head_elements()),
+                                {.dtype = weights_.dtype(), .stream = kHeadStream});
+}
+
+void StepRunner::receive_head() {
+  if (!result_.updated) return;
+  holding_.groups.pipeline.recv(holder_of_part(0), weights_.working(head_elements()),
+                                {.dtype = weights_.dtype(), .stream = kHeadStream});
+}
+
+// --- Gradients and weights.
+
+std::span<float> StepRunner::own_gradients(std::size_t bucket) const {
+  return slots_.floats(result_slot(bucket), partition_.own[bucket]);
+}
+
+const std::vector<int>& StepRunner::piece_slots(std::size_t bucket) const {
+  return program_.program.piece_slots[chunk_of_block(program_.stage, partition_.buckets[bucket].block)];
+}
+
+int StepRunner::result_slot(std::size_t bucket) const {
+  return piece_slots(bucket).empty() ? 0 : piece_slots(bucket).front();
 }
 
 void StepRunner::reduce(int bucket) {
-  const Range elements = partition_.buckets[static_cast<std::size_t>(bucket)].elements;
+  const auto index = static_cast<std::size_t>(bucket);
+  const Range elements = partition_.buckets[index].elements;
+  const int result = result_slot(index);
   std::vector<Bytes> partials;
-  for (int slot : piece_slots()) {
+  for (int slot : piece_slots(index)) {
     partials.push_back(slots_.bytes(slot, elements));
-    if (sum_->takes_one_value() && slot != result_slot()) slots_.merge(result_slot(), slot, elements);
+    if (sum_->takes_one_value() && slot != result) slots_.merge(result, slot, elements);
   }
   // The sums of earlier buckets have gone through the peers' gradients; a step later is soon enough.
-  communicator_.forget_peer_memory();
-  works_[static_cast<std::size_t>(bucket)] = sum_->start(partials, slots_.bytes(result_slot(), elements));
+  holding_.groups.data.forget_peer_memory();
+  works_[index] = sum_->start(partials, slots_.bytes(result, elements));
 }
 
 // Every lane's loss is known to its owner, and zero elsewhere: the sum is exact.
 void StepRunner::share_losses() {
-  communicator_.all_reduce(std::as_writable_bytes(std::span(lane_losses_)), {.dtype = DType::fp64});
+  holding_.groups.world.all_reduce(std::as_writable_bytes(std::span(lane_losses_)), {.dtype = DType::fp64});
   result_.loss_sum = tree_sum(lane_losses_);
 }
 
 void StepRunner::clip(const StepInputs& inputs) {
-  std::vector<double> squares(blocks_of_squares(), 0.0);
+  constexpr std::size_t kBlock = kernels::kSquaresBlock;
+  std::vector<double> squares(holding_.layout.elements_of_whole() / kBlock, 0.0);
   for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
-    const Range own = partition_.own[bucket];
-    kernels::sums_of_squares(
-        own_gradients(bucket),
-        std::span(squares).subspan(own.begin / kernels::kSquaresBlock, own.size() / kernels::kSquaresBlock));
+    for (const auto& [elements, in_whole] : holding_.layout.segments()) {
+      const Range own = intersection(partition_.own[bucket], elements);
+      const std::size_t first = (in_whole + own.begin - elements.begin) / kBlock;
+      if (own.empty()) continue;
+      kernels::sums_of_squares(slots_.floats(result_slot(bucket), own),
+                               std::span(squares).subspan(first, own.size() / kBlock));
+    }
   }
   // As for the losses: each block of squares is known to one rank.
-  if (partition_.shards_update) {
-    communicator_.all_reduce(std::as_writable_bytes(std::span(squares)), {.dtype = DType::fp64});
-  }
+  const Groups& groups = holding_.groups;
+  const comm::Communicator& knowing = partition_.shards_update ? groups.world : groups.pipeline;
+  knowing.all_reduce(std::as_writable_bytes(std::span(squares)), {.dtype = DType::fp64});
   const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
   result_.gradient_norm = norm * inputs.gradient_scale;
   result_.updated = std::isfinite(norm);
@@ -217,23 +246,27 @@ void StepRunner::clip(const StepInputs& inputs) {
 
 // A value that is not finite spreads to all blocks that come later on the way back.
 std::optional<std::size_t> StepRunner::first_not_finite() const {
-  const std::vector<std::size_t> order = backward_order(layout_);
+  const model::FlatLayout& layout = holding_.layout;
+  const std::vector<std::size_t> order = backward_order(holding_.whole);
   auto first = static_cast<std::int64_t>(order.size());
-  for (std::int64_t place = 0; place < first; ++place) {
-    const Range parameter = elements_of(layout_.places()[order[static_cast<std::size_t>(place)]]);
+  for (std::size_t i = layout.borrows_head() ? 1 : 0; i < layout.specs().size(); ++i) {
+    const auto place = std::ranges::find_if(order, [&](std::size_t parameter) {
+      return holding_.whole.specs()[parameter].name == layout.specs()[i].name;
+    });
     for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
-      const Range own = intersection(partition_.own[bucket], parameter);
-      if (!own.empty() && kernels::first_not_finite(slots_.floats(result_slot(), own))) first = place;
+      const Range own = intersection(partition_.own[bucket], elements_of(layout.places()[i]));
+      if (own.empty() || !kernels::first_not_finite(slots_.floats(result_slot(bucket), own))) continue;
+      first = std::min<std::int64_t>(first, place - order.begin());
     }
   }
-  communicator_.all_reduce(as_writable_bytes_of(first), {.dtype = DType::int64, .op = comm::ReduceOp::min});
+  holding_.groups.world.all_reduce(as_writable_bytes_of(first),
+                                   {.dtype = DType::int64, .op = comm::ReduceOp::min});
   if (static_cast<std::size_t>(first) == order.size()) return std::nullopt;
   return order[static_cast<std::size_t>(first)];
 }
 
 at::Tensor StepRunner::gather_gradients() const {
-  return gather_shares(partition_, communicator_, [&](std::size_t bucket) { return own_gradients(bucket); })
-      .narrow(0, 0, layout_.elements());
+  return gather_whole(holding_, [&](std::size_t bucket) { return own_gradients(bucket); });
 }
 
 void StepRunner::update(int bucket, const StepInputs& inputs) {
@@ -244,9 +277,10 @@ void StepRunner::update(int bucket, const StepInputs& inputs) {
 
 void StepRunner::gather(int bucket) {
   const auto index = static_cast<std::size_t>(bucket);
-  communicator_.forget_peer_memory();
+  const comm::Communicator& data = holding_.groups.data;
+  data.forget_peer_memory();
   works_[index] = result_.updated
-                      ? communicator_.all_gather_async(weights_.working(index), {.dtype = weights_.dtype()})
+                      ? data.all_gather_async(weights_.working(index), {.dtype = weights_.dtype()})
                       : comm::Work();
 }
 

@@ -3,31 +3,24 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/kernels/compute/update/vectors.h"
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/model/block.h"
-#include "lockstep/model/pass.h"
 #include "lockstep/schedule/step/step.h"
 #include "lockstep/train/gradient_sum.h"
 #include "lockstep/train/gradients.h"
-#include "lockstep/train/partition.h"
+#include "lockstep/train/holding.h"
+#include "lockstep/train/pass_runner.h"
+#include "lockstep/train/step_program.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
-
-// How a step is cut; the same on all ranks.
-struct StepPlan {
-  LaneOwnership lanes;
-  int micro_batches = 1;  // of each lane
-  int recompute_every = 0;
-  SumOptions sum = {};
-};
 
 // Told about every action of the program after it.
 using ActionObserver =
@@ -35,7 +28,7 @@ using ActionObserver =
 
 // What a step is done with.
 struct StepInputs {
-  std::function<model::Batch(int lane, int micro_batch)> batch;
+  BatchSource batch;
   float loss_scale =
       1.0F;  // what the loss of a token is multiplied by before going back: 1 / tokens, and more
   float gradient_scale = 1.0F;  // what undoes the rest of it before the update
@@ -48,22 +41,22 @@ struct StepResult {
   double loss_sum = 0;       // over all tokens of all lanes, in the order of the lane tree
   double gradient_norm = 0;  // before clipping
   bool updated = false;      // false: a gradient was not finite, and nothing was changed
-  // Then: the parameter that was the first on the way back to get such a gradient.
+  // Then: the parameter of the whole layout that was the first on the way back to get such a gradient.
   std::optional<std::size_t> not_finite = std::nullopt;
   double compute_seconds = 0;  // in which this rank computed its lanes, and did not wait
 };
 
-// Runs the step program of this rank. The bits of weights and results do not depend on who owns which lanes.
+// Runs the step program of this rank. The bits of weights and results do not depend on who owns which lanes
+// and which blocks.
 class StepRunner {
  public:
   // Proves the program first: InternalError if it is refused. Everything referred to must outlive this.
-  StepRunner(const model::Model& model, const model::FlatLayout& layout, const Partition& partition,
-             const comm::Communicator& communicator, Weights& weights, StepPlan plan);
+  StepRunner(const model::Model& model, const Holding& holding, Weights& weights, StepPlan plan);
 
   StepResult run(const StepInputs& inputs);
 
   // The gradients that the last step has updated with, before their scale and clipping, until the next
-  // begins. All ranks call it together.
+  // begins, in the layout of the whole model. All ranks call it together.
   at::Tensor gather_gradients() const;
 
   // Deals out the lanes anew, between steps; on all ranks alike.
@@ -72,10 +65,10 @@ class StepRunner {
 
  private:
   void play(const schedule::Action& action, const StepInputs& inputs);
-  void forward(const schedule::Action& action, const StepInputs& inputs);
-  void lose(const schedule::Action& action, const StepInputs& inputs);
-  void recompute(const schedule::Action& action);
-  void backward(const schedule::Action& action);
+  void clear(const schedule::Action& action);
+  void send_head_gradient(const schedule::Action& action);
+  void send_head();
+  void receive_head();
   void reduce(int bucket);
   void share_losses();
   void clip(const StepInputs& inputs);
@@ -83,35 +76,31 @@ class StepRunner {
   void update(int bucket, const StepInputs& inputs);
   void gather(int bucket);
 
-  std::size_t blocks_of_squares() const { return partition_.elements / kernels::kSquaresBlock; }
+  Rank holder_of_part(int part) const { return program_.stage.placement.holder_of(part).rank; }
+  int last_part() const { return program_.stage.placement.parts() - 1; }
+  // Of a tied head, owned or borrowed.
+  Range head_elements() const;
   // The gradients that this rank updates with.
-  std::span<float> own_gradients(std::size_t bucket) const {
-    return slots_.floats(result_slot(), partition_.own[bucket]);
-  }
-  // Of the one chunk that is the whole model.
-  const std::vector<int>& piece_slots() const { return program_.piece_slots.front(); }
-  int result_slot() const { return piece_slots().empty() ? 0 : piece_slots().front(); }
+  std::span<float> own_gradients(std::size_t bucket) const;
+  const std::vector<int>& piece_slots(std::size_t bucket) const;
+  int result_slot(std::size_t bucket) const;
 
   const model::Model& model_;
-  const model::FlatLayout& layout_;
-  const Partition& partition_;
-  comm::Communicator communicator_;
+  const Holding& holding_;
+  const Partition& partition_;  // of the holding
   Weights& weights_;
   StepPlan plan_;
   GradientSlots slots_;
+  PassRunner passes_;
 
   // --- Of the lanes.
-  schedule::StepProgram program_;
+  StepProgram program_;
   std::optional<GradientSum> sum_;
 
   // --- Of the step under way.
-  model::Batch batch_;
-  std::vector<model::BlockPass> passes_;  // by block
-  std::vector<at::Tensor> inputs_;        // by block: of those that will be computed again
-  at::Tensor hidden_;                     // the output of the last block that ran
-  at::Tensor gradient_;                   // that of the input of the last block gone back through
-  std::vector<double> lane_losses_;       // by lane
-  std::vector<comm::Work> works_;         // by bucket: its gradients, then its weights
+  std::map<int, comm::Work> head_gradients_;  // by slot: on the way from or to the other end of the pipeline
+  std::vector<double> lane_losses_;           // by lane
+  std::vector<comm::Work> works_;             // by bucket: its gradients, then its weights
   double gradient_factor_ = 1.0;
   StepResult result_;
 };

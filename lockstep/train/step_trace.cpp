@@ -28,6 +28,14 @@ std::string_view category_of(schedule::Act act) {
     case Act::finish:
     case Act::gather:
     case Act::arrive:
+    case Act::receive_activation:
+    case Act::send_activation:
+    case Act::receive_gradient:
+    case Act::send_gradient:
+    case Act::send_head_gradient:
+    case Act::receive_head_gradient:
+    case Act::send_head:
+    case Act::receive_head:
       return "communication";
     default:
       return "compute";
@@ -39,6 +47,7 @@ std::string label_of(const schedule::Action& action) {
   if (action.block >= 0) label += fmt::format(" block {}", action.block);
   if (action.bucket >= 0) label += fmt::format(" bucket {}", action.bucket);
   if (action.lane >= 0) label += fmt::format(", lane {}", action.lane);
+  if (action.micro_batch >= 0) label += fmt::format(", micro-batch {}", action.micro_batch);
   return label;
 }
 

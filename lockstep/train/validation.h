@@ -1,33 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lockstep/comm/communicator.h"
+#include <optional>
+
 #include "lockstep/model/parameters.h"
+#include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/feed.h"
+#include "lockstep/train/holding.h"
 
 namespace lockstep::train {
 
 // Where the data come from. Opening it may fail.
 Feed::Options validation_feed(const spec::RunSpec& run);
 
-// The loss on data that is not trained on: always the same micro-batches, dealt out to the ranks.
+// The loss on data that is not trained on: always the same micro-batches, dealt out to the data-parallel
+// ranks.
 class Validation {
  public:
   // Everything referred to must outlive it. `values` are the flat parameters that blocks compute with.
-  Validation(const spec::RunSpec& run, const Feed& feed, const model::Model& model,
-             const model::FlatLayout& layout, const at::Tensor& values,
-             const comm::Communicator& communicator);
+  Validation(const spec::RunSpec& run, const Feed& feed, const model::Model& model, const Holding& holding,
+             const plan::PipelinePlan& plan, const at::Tensor& values);
 
   // The mean over all tokens, in nats; the same bits on any number of ranks.
   double loss() const;
 
  private:
-  double loss_sum_of(int micro_batch) const;
+  // None when the micro-batch ends on another stage.
+  std::optional<double> loss_sum_of(int micro_batch) const;
+  at::Tensor receive_hidden(Rank from, const at::Tensor& targets) const;
 
   const model::Model& model_;
-  comm::Communicator communicator_;
+  const Holding& holding_;
+  plan::PipelinePlan plan_;
   const Feed& feed_;
+  at::ScalarType type_;
   model::Parameters parameters_;
   int micro_batches_;
   double tokens_;

@@ -21,16 +21,15 @@ constexpr std::size_t kPiece = std::size_t{1} << 18;
 
 }  // namespace
 
-Weights::Weights(const model::FlatLayout& layout, const Partition& partition,
-                 const comm::Communicator& communicator, DType dtype, std::uint64_t seed, int moments)
-    : layout_(layout),
-      partition_(partition),
-      communicator_(communicator),
+Weights::Weights(const Holding& holding, DType dtype, std::uint64_t seed, int moments)
+    : holding_(holding),
+      layout_(holding.layout),
+      partition_(holding.partition),
       dtype_(dtype),
-      memory_(communicator.allocate(partition.elements * size_of(dtype))),
-      working_(at::from_blob(memory_.bytes().data(), {layout.elements()}, nn::scalar_type_of(dtype))) {
+      memory_(holding.groups.world.allocate(partition_.elements * size_of(dtype))),
+      working_(at::from_blob(memory_.bytes().data(), {layout_.elements()}, nn::scalar_type_of(dtype))) {
   std::size_t shares = 0;
-  for (const Range& own : partition.own) {
+  for (const Range& own : partition_.own) {
     share_begins_.push_back(shares);
     shares += own.size();
   }
@@ -42,10 +41,10 @@ Weights::Weights(const model::FlatLayout& layout, const Partition& partition,
 }
 
 void Weights::give_first_values(std::uint64_t seed) {
-  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
+  const auto give = [&](Range elements) {
     for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
       const Range place = elements_of(layout_.places()[i]);
-      const Range both = intersection(partition_.own[bucket], place);
+      const Range both = intersection(elements, place);
       kernels::parallel_for((both.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
         const std::size_t begin = both.begin + piece * kPiece;
         std::vector<float> values(std::min(kPiece, both.end - begin));
@@ -53,12 +52,21 @@ void Weights::give_first_values(std::uint64_t seed) {
         assign(i, begin - place.begin, values);
       });
     }
-    if (partition_.shards_update) communicator_.all_gather(working(bucket), {.dtype = dtype_});
+  };
+  give({0, layout_.owned().begin});
+  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
+    give(partition_.own[bucket]);
+    if (partition_.shards_update) {
+      holding_.groups.data.all_gather(working(bucket), {.dtype = dtype_});
+    }
   }
 }
 
 Bytes Weights::working(std::size_t bucket) const {
-  const Range elements = partition_.buckets[bucket].elements;
+  return working(partition_.buckets[bucket].elements);
+}
+
+Bytes Weights::working(Range elements) const {
   return memory_.bytes().subspan(elements.begin * size_of(dtype_), elements.size() * size_of(dtype_));
 }
 
@@ -111,10 +119,13 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
 }
 
 at::Tensor Weights::gather(const at::Tensor& shares) const {
-  return gather_shares(
-             partition_, communicator_,
-             [&](std::size_t bucket) { return shares.defined() ? share(shares, bucket) : master(bucket); })
-      .narrow(0, 0, layout_.elements());
+  return gather_whole(holding_, [&](std::size_t bucket) {
+    return shares.defined() ? share(shares, bucket) : master(bucket);
+  });
+}
+
+at::Tensor Weights::gather_working() const {
+  return gather_whole(holding_, working_);
 }
 
 at::Tensor Weights::gather_master() const {

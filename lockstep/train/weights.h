@@ -11,27 +11,26 @@
 #include "lockstep/base/bytes.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/kernels/compute/update/optimizers.h"
-#include "lockstep/model/parameters.h"
-#include "lockstep/train/partition.h"
+#include "lockstep/train/holding.h"
 
 namespace lockstep::train {
 
 // How an optimizer is set for a step; its weight decay applies to the parameters that decay.
 using OptimizerStep = std::variant<kernels::AdamW, kernels::Sgd>;
 
-// All parameters of a model in the dtype that blocks compute with, and of those that this rank updates the
+// The parameters that a rank holds in the dtype that blocks compute with, and of those that it updates the
 // values in fp32 and what the optimizer remembers.
 class Weights {
  public:
   // First values from the seed: all ranks make theirs together. `moments`: how many floats per parameter the
-  // optimizer remembers (AdamW 2, SGD 1). Everything referred to must outlive this.
-  Weights(const model::FlatLayout& layout, const Partition& partition, const comm::Communicator& communicator,
-          DType dtype, std::uint64_t seed, int moments);
+  // optimizer remembers (AdamW 2, SGD 1). The holding must outlive this.
+  Weights(const Holding& holding, DType dtype, std::uint64_t seed, int moments);
 
   DType dtype() const { return dtype_; }
   const at::Tensor& working() const { return working_; }  // flat, of the dtype
-  // Of a bucket, in registered memory.
+  // Of a bucket, or any elements, in registered memory.
   Bytes working(std::size_t bucket) const;
+  Bytes working(Range elements) const;
 
   // Gives elements `first` .. of a parameter their values.
   void assign(std::size_t parameter, std::size_t first, std::span<const float> values);
@@ -41,7 +40,9 @@ class Weights {
   void update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
               float gradient_scale);
 
-  // All ranks call these together: the values of all parameters in fp32, and what the optimizer remembers.
+  // All ranks call these together: all parameters of the model in the layout of the whole, as blocks compute
+  // with them and in fp32, and what the optimizer remembers.
+  at::Tensor gather_working() const;
   at::Tensor gather_master() const;
   at::Tensor gather_moment(int index) const;
 
@@ -52,9 +53,9 @@ class Weights {
   std::span<float> master(std::size_t bucket) const;
   at::Tensor gather(const at::Tensor& shares) const;
 
-  const model::FlatLayout& layout_;
+  const Holding& holding_;
+  const model::FlatLayout& layout_;  // of the holding, as the partition
   const Partition& partition_;
-  comm::Communicator communicator_;
   DType dtype_;
   std::vector<std::size_t> share_begins_;  // by bucket, in tensors of shares
   comm::Buffer memory_;

@@ -57,6 +57,24 @@ TEST(Verify, LanesThatMoveAndUpdatesThatAreNotSharedOutHaveTheBitsOfOne) {
   }
 }
 
+TEST(Verify, PipelinesHaveTheBitsOfOne) {
+  const TemporaryFolder folder;
+  const std::string run = small_run(folder);
+  using Flags = std::vector<std::string>;
+  for (const auto& [workers, flags] :
+       {std::pair{"2", Flags{"--parallelism.pipeline", "2"}},
+        {"4", Flags{"--parallelism.pipeline", "2", "--parallelism.schedule", "zbv"}},
+        {"3", Flags{"--parallelism.pipeline", "3", "--parallelism.schedule", "zbh1", "--training.dtype",
+                    "fp16", "--model.tied_embeddings", "false"}},
+        {"2", Flags{"--parallelism.pipeline", "2", "--parallelism.schedule", "interleaved",
+                    "--parallelism.virtual_stages", "2", "--parallelism.part_blocks", "[1, 1, 1, 1]"}}}) {
+    Flags command = {"verify", run, "--workers", workers, "--steps", "3"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const Finished finished = run_program(command);
+    EXPECT_EQ(finished.exit_code, 0) << flags.back() << ": " << finished.output << finished.error_output;
+  }
+}
+
 TEST(Verify, ADifferenceIsNamed) {
   const TemporaryFolder folder;
   const Finished finished = run_program({"verify", small_run(folder), "--workers", "3", "--steps", "2",

@@ -71,6 +71,27 @@ TEST(StepMemory, IsLessWhenActivationsAreComputedAgain) {
   EXPECT_LT(none, 0.65 * static_cast<double>(half));
 }
 
+TEST(StepMemory, OfStagesIsThatOfTheirBlocks) {
+  constexpr std::uint64_t kTable = 50257 * 768;
+  const spec::RunSpec run = run_of(
+      {"--parallelism.pipeline", "2", "--parallelism.lanes", "1", "--training.global_batch_size", "16"});
+  const StepMemory first = step_memory(run, 2, 0);
+  const StepMemory last = step_memory(run, 2, 1);
+  EXPECT_EQ(first.weights + last.weights, 2 * (kParameters + kTable)) << "both have the tied table";
+  EXPECT_EQ(first.gradients + last.gradients, 4 * (kParameters + kTable));
+  EXPECT_EQ(first.optimizer + last.optimizer, 12 * kParameters) << "which one updates";
+  // Micro-batches in flight, of the blocks of each stage.
+  const auto live = [&](const char* schedule, Rank stage) {
+    spec::RunSpec other = run;
+    other.parallelism.schedule = schedule;
+    return static_cast<double>(step_memory(other, 2, stage).activations);
+  };
+  EXPECT_GT(live("gpipe", 0), 3.5 * live("1f1b", 0)) << "8 against 2";
+  EXPECT_GT(live("1f1b", 0), 1.8 * live("naive", 0));
+  EXPECT_EQ(live("1f1b", 1), live("naive", 1));
+  EXPECT_EQ(live("zbh1", 0), live("1f1b", 0)) << "less idle time, the same memory";
+}
+
 TEST(StepMemory, OfARankWithoutLanesHasNoActivations) {
   EXPECT_EQ(step_memory(run_of({"--parallelism.lane_weights", "[1,0]"}), 2, 1).activations, 0U);
 }

@@ -137,8 +137,13 @@ class Definition {
     };
     if (entry.pass != Pass::forward && !done(Pass::forward, entry.micro_batch)) return false;
     if (entry.pass == Pass::backward_weight && !done(Pass::backward_input, entry.micro_batch)) return false;
-    if (!entry.adds_weight_gradient() || entry.micro_batch == 0) return true;
-    return done(entry.pass, entry.micro_batch - 1);
+    if (entry.micro_batch == 0) return true;
+    const auto one_before = [&](Pass half) {
+      return done(Pass::backward, entry.micro_batch - 1) || done(half, entry.micro_batch - 1);
+    };
+    if (entry.pass == Pass::forward) return done(Pass::forward, entry.micro_batch - 1);
+    if (entry.makes_input_gradient() && !one_before(Pass::backward_input)) return false;
+    return !entry.adds_weight_gradient() || one_before(Pass::backward_weight);
   }
 
   // Inside a rank anything that was made is there; from another rank only the oldest.
@@ -236,11 +241,22 @@ TEST(PipelineCheck, NamesTheFirstViolation) {
       {{one, 2, {{f(0), f(1), b(1), b(0)}}},
        0,
        2,
-       "micro-batch 1 adds its weight gradient when that of micro-batch 0 is due on chunk 0"},
-      {{two, 2, {{f(1), f(0), b(0), b(1)}, {f(0), f(1), b(0), b(1)}}},
-       1,
+       "micro-batch 1 makes its input gradient when micro-batch 0 is due on chunk 0"},
+      {{one, 2, {{f(0), f(1), i(0), i(1), w(1), w(0)}}},
        0,
-       "needs the activation of micro-batch 0 for part 1 from rank 0, which sends the activation of "
+       4,
+       "micro-batch 1 adds its weight gradient when micro-batch 0 is due on chunk 0"},
+      {{two, 2, {{f(1), f(0), b(0), b(1)}, {f(0), f(1), b(0), b(1)}}},
+       0,
+       0,
+       "micro-batch 1 passes forward when micro-batch 0 is due on chunk 0"},
+      {{ring,
+        2,
+        {{f(0), f(1), f(0, 1), f(1, 1), b(0, 1), b(0), b(1, 1), b(1)},
+         {f(0), f(0, 1), f(1), f(1, 1), b(0, 1), b(0), b(1, 1), b(1)}}},
+       1,
+       1,
+       "needs the activation of micro-batch 0 for part 3 from rank 0, which sends the activation of "
        "micro-batch 1 for part 1 before it"},
       {{two, 2, {{f(0), b(0), f(1), b(1)}, {f(0), f(1), b(0), b(1)}}},
        0,

@@ -22,6 +22,7 @@ struct Shape {
   int end_lane = 2;
   int micro_batches = 2;
   int recompute_every = 0;
+  bool tied = false;
 };
 
 // Parts of one and of two blocks in turn; a bucket for every block of a stage.
@@ -50,6 +51,7 @@ std::vector<StepSpec> stages_of(const Shape& shape) {
                      .micro_batches = shape.micro_batches,
                      .recompute_every = shape.recompute_every,
                      .shards_update = true,
+                     .tied = shape.tied,
                      .stage = stage,
                      .bucket_blocks = buckets});
   }
@@ -68,8 +70,10 @@ void for_each_shape(const std::vector<std::pair<int, int>>& lanes, int most_stag
         for (int micro_batches : {1, 2, 3}) {
           for (int recompute : {0, 1, 2}) {
             const int chunks = schedule == PipelineSchedule::interleaved ? 2 : 1;
-            if (testing::Test::HasFatalFailure()) return;
-            body({schedule, stages, chunks, first, end, micro_batches, recompute});
+            for (bool tied : {false, true}) {
+              if (testing::Test::HasFatalFailure()) return;
+              body({schedule, stages, chunks, first, end, micro_batches, recompute, tied});
+            }
           }
         }
       }
@@ -80,7 +84,8 @@ void for_each_shape(const std::vector<std::pair<int, int>>& lanes, int most_stag
 std::string shown(const Shape& shape, Rank rank) {
   return std::string(name_of(shape.schedule)) + ", stage " + std::to_string(rank) + " of " +
          std::to_string(shape.stages) + ", lanes [" + std::to_string(shape.first_lane) + ", " +
-         std::to_string(shape.end_lane) + ") of " + std::to_string(shape.micro_batches) + " micro-batches";
+         std::to_string(shape.end_lane) + ") of " + std::to_string(shape.micro_batches) + " micro-batches" +
+         (shape.tied ? ", tied" : "");
 }
 
 TEST(PipelinedStep, EveryProgramIsProved) {

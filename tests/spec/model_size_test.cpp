@@ -2,6 +2,7 @@
 #include "lockstep/spec/model_size.h"
 
 #include <map>
+#include <numeric>
 #include <string_view>
 
 #include <gtest/gtest.h>
@@ -47,6 +48,28 @@ TEST(FlopsPerToken, LeavesOutTablesThatAreOnlyLookedUp) {
   EXPECT_EQ(flops_per_token(gpt, 512), 6.0 * (124'439'808 - 1024 * 768) + 12.0 * 12 * 768 * 512);
   const Model llama = filled("llama3-8b");
   EXPECT_EQ(flops_per_token(llama, 8192), 6.0 * (8'030'261'248 - 128256LL * 4096) + 12.0 * 32 * 4096 * 8192);
+}
+
+TEST(BlockParameterCounts, AddUpToThoseOfTheModel) {
+  for (const std::string_view name : preset_names()) {
+    const Model model = filled(name);
+    const std::vector<std::int64_t> blocks = block_parameter_counts(model);
+    ASSERT_EQ(blocks.size(), static_cast<std::size_t>(model.layers) + 3) << name;
+    EXPECT_EQ(std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}), parameter_count(model)) << name;
+    EXPECT_EQ(blocks.back() == 0, model.tied_embeddings) << name;
+  }
+}
+
+// Embedding, layers, last norm, head.
+TEST(BlockFlops, AddUpToThoseOfTheModel) {
+  for (const std::string_view name : preset_names()) {
+    const Model model = filled(name);
+    const std::vector<double> blocks = block_flops_per_token(model, 1024);
+    ASSERT_EQ(blocks.size(), static_cast<std::size_t>(model.layers) + 3) << name;
+    EXPECT_EQ(blocks.front(), 0.0);
+    EXPECT_EQ(blocks.back(), 6.0 * static_cast<double>(model.vocab_size * model.width)) << name;
+    EXPECT_EQ(std::accumulate(blocks.begin(), blocks.end(), 0.0), flops_per_token(model, 1024)) << name;
+  }
 }
 
 }  // namespace

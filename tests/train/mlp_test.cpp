@@ -97,12 +97,11 @@ TEST_F(Mlp, ARunCanBeginWithTheFolderOfAnother) {
   const spec::RunSpec run = run_of({});
   const std::string path = folder_.path("model");
   double expected = 0;
-  run_training(run, comm::Communicator(),
-               {.after_step = [&](const StepReport& report) { expected = *report.validation_loss; },
-                .trained =
-                    [&](const model::FlatLayout& layout, const Weights& weights) {
-                      save_model(path, run.model, layout, weights.working(), nullptr);
-                    }});
+  run_training(
+      run, comm::Communicator(),
+      {.after_step = [&](const StepReport& report) { expected = *report.validation_loss; },
+       .trained = [&](const model::FlatLayout& whole,
+                      const at::Tensor& values) { save_model(path, run.model, whole, values, nullptr); }});
   EXPECT_EQ(reports_of({"--checkpoint.initial_load_path", path, "--optimizer.lr", "1e-30",
                         "--optimizer.weight_decay", "0"})
                 .front()

@@ -31,12 +31,11 @@ class TrainedFolder : public ::testing::TestWithParam<const char*> {
   // Trains, writes the folder, and returns the last validation loss.
   double train_and_save(const spec::RunSpec& run) const {
     double loss = 0;
-    run_training(run, comm::Communicator(),
-                 {.after_step = [&](const StepReport& report) { loss = *report.validation_loss; },
-                  .trained =
-                      [&](const model::FlatLayout& layout, const Weights& weights) {
-                        save_model(path_, run.model, layout, weights.working(), nullptr);
-                      }});
+    run_training(
+        run, comm::Communicator(),
+        {.after_step = [&](const StepReport& report) { loss = *report.validation_loss; },
+         .trained = [&](const model::FlatLayout& whole,
+                        const at::Tensor& values) { save_model(path_, run.model, whole, values, nullptr); }});
     return loss;
   }
 
@@ -51,7 +50,7 @@ TEST_P(TrainedFolder, IsWrittenEveryIntervalAndAtTheEnd) {
   std::vector<std::int64_t> saved;
   run_training(run, comm::Communicator(),
                {.after_step = [&](const StepReport& report) { step = report.step; },
-                .trained = [&](const model::FlatLayout&, const Weights&) { saved.push_back(step); }});
+                .trained = [&](const model::FlatLayout&, const at::Tensor&) { saved.push_back(step); }});
   EXPECT_EQ(saved, (std::vector<std::int64_t>{2, 4, 5}));
 }
 
@@ -62,8 +61,9 @@ TEST_P(TrainedFolder, HasTheLossOfTheRunBitForBit) {
     const LoadedModel loaded(path_);
     EXPECT_EQ(loaded.spec(), run.model);
     const Feed feed(validation_feed(run));
-    const Validation validation(run, feed, loaded.model(), loaded.layout(), loaded.values(),
-                                comm::Communicator());
+    const Holding holding = holding_of(loaded.model(), comm::Communicator(), {});
+    const Validation validation(run, feed, loaded.model(), holding, plan::read_pipeline_plan(run, 1),
+                                loaded.values());
     EXPECT_EQ(validation.loss(), expected) << name;
   }
 }

@@ -51,6 +51,7 @@ void read_tensor(const ModelFolder& folder, const std::string& name, const State
   if (dtype != DType::fp32 && dtype != DType::bf16 && dtype != DType::fp16) {
     refuse(folder, name, fmt::format("is of type {}: lockstep reads F32, BF16 and F16", stored->type));
   }
+  if (tensor.values.empty()) return;
   const ConstBytes bytes = file->bytes_of(*stored);
   const std::vector<std::byte> aligned(bytes.begin(), bytes.end());
   if (!tensor.transposed) return kernels::to_floats(aligned.data(), *dtype, tensor.values);

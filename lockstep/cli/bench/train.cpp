@@ -2,6 +2,7 @@
 #include "lockstep/cli/bench/train.h"
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <fstream>
 
@@ -92,7 +93,17 @@ class TrainBench {
     if (system == "pytorch") return pytorch_turn(output);
     if (system == "inexact") return our_turn(output, options_.workers, {"--comm.exact", "false"});
     if (system == "unshared") return our_turn(output, options_.workers, {"--parallelism.zero_stage", "0"});
-    return our_turn(output, system == "one-process" ? 1 : options_.workers, {});
+    if (system == "1f1b") return our_turn(output, options_.workers, {"--parallelism.schedule", "1f1b"});
+    if (system == "data-parallel") return our_turn(output, options_.workers, as_data_parallel());
+    if (system == "one-process") return our_turn(output, 1, {"--parallelism.pipeline", "1"});
+    return our_turn(output, options_.workers, {});
+  }
+
+  // Of the same global batch.
+  std::vector<std::string> as_data_parallel() const {
+    const auto workers = std::bit_ceil(static_cast<std::uint64_t>(options_.workers));
+    const auto lanes = std::max(workers, static_cast<std::uint64_t>(workload_.lanes));
+    return {"--parallelism.pipeline", "1", "--parallelism.lanes", std::to_string(lanes)};
   }
 
   TrainTurn our_turn(const std::string& output, int workers, const std::vector<std::string>& flags) const {

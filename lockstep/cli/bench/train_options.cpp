@@ -19,14 +19,15 @@
 namespace lockstep::cli {
 namespace {
 
-const std::vector<std::string> kOpponents = {"pytorch", "one-process", "inexact", "unshared"};
+const std::vector<std::string> kOpponents = {"pytorch", "one-process", "data-parallel",
+                                             "1f1b",    "inexact",     "unshared"};
 
 constexpr const char* kNotes =
     "Every turn is a run of `lockstep train` on random tokens, and then one of each opponent with the same "
     "model and batch: pytorch is DistributedDataParallel of /usr/bin/python3's torch, one-process the same "
-    "run in a single process with all the threads, inexact the same with comm.exact = false, unshared the "
-    "same "
-    "with parallelism.zero_stage = 0. A figure is the median over turns of the median step "
+    "run in a single process with all the threads, data-parallel the same without pipeline, 1f1b the same "
+    "with that schedule, inexact the same with comm.exact = false, unshared the same with "
+    "parallelism.zero_stage = 0. A figure is the median over turns of the median step "
     "after the first, with the least and the largest turn beside it. gflops counts 6 N + 12 L H Q T per "
     "token; mfu is its share of what our GEMM reaches on 1024 x 1024 x 1024 in the same dtype on the same "
     "threads, measured by all workers at once at the start of each turn. peak_rss_mib is of rank 0.\n"
@@ -61,8 +62,9 @@ void declare(CLI::App& app, Texts& texts, TrainBenchOptions& options) {
   app.add_option("--turns", options.turns, "Turns of each system")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
-  app.add_option("--against", texts.against,
-                 "Opponents, separated by commas: pytorch, one-process, inexact, unshared");
+  app.add_option(
+      "--against", texts.against,
+      "Opponents, separated by commas: pytorch, one-process, data-parallel, 1f1b, inexact, unshared");
   app.add_flag("--json", options.json, "One JSON object per line");
 }
 

@@ -13,7 +13,7 @@ struct TrainBenchOptions {
   spec::RunSpec run;  // checked and filled; has no corpus
   int workers = 2;
   int turns = 3;
-  std::vector<std::string> against;  // pytorch, one-process
+  std::vector<std::string> against;
   bool json = false;
 };
 

@@ -15,6 +15,7 @@
 #include "lockstep/metrics/process_memory.h"
 #include "lockstep/metrics/progress.h"
 #include "lockstep/metrics/tensorboard.h"
+#include "lockstep/plan/pipeline.h"
 #include "lockstep/plan/step_memory.h"
 #include "lockstep/spec/model_size.h"
 #include "lockstep/spec/workload.h"
@@ -67,6 +68,14 @@ std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// "4 workers (2 data-parallel x 2 stages of 1f1b)"
+std::string workers_in_words(const spec::RunSpec& run, int workers, const spec::Workload& workload) {
+  const std::string all = counted(workers, "worker");
+  if (run.parallelism.pipeline == 1) return all;
+  return fmt::format("{} ({} data-parallel x {} stages of {})", all, workload.data_parallel,
+                     run.parallelism.pipeline, run.parallelism.schedule);
+}
+
 // The one that the run names, or that `lockstep prepare` has left beside the corpus.
 std::unique_ptr<data::Tokenizer> tokenizer_of(const spec::Data& data) {
   if (!data.tokenizer.empty()) return data::load_tokenizer(data.tokenizer);
@@ -101,17 +110,26 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers) {
   if (run_.metrics.enable_tensorboard) {
     sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run_.metrics.save_tb_folder));
   }
-  predicted_bytes_ = metrics::process_memory().current_bytes + plan::step_memory(run_, workers_, 0).total();
+  const std::uint64_t here = metrics::process_memory().current_bytes;
+  const auto predicted = [&](Rank rank) { return here + plan::step_memory(run_, workers_, rank).total(); };
+  predicted_bytes_ = predicted(0);
+  std::uint64_t largest = 0;
+  const Mesh mesh = plan::mesh_of(run_, workers_);
+  for (int stage = 0; stage < mesh.size(Axis::pipeline); ++stage) {
+    largest = std::max(largest, predicted(mesh.rank_of({.pipeline = stage})));
+  }
+  std::uint64_t on_this_host = 0;
+  for (Rank rank = 0; rank < local_workers; ++rank) on_this_host += predicted(rank);
   log_.emplace(folder_ / "log.txt");
-  log_->say(fmt::format(
-      "{} parameters, {}, {}, {} tokens per step, about {} of memory for a worker; files in {}",
-      spec::parameter_count(run_.model), counted(workers_, "worker"), counted(workload.lanes, "lane"),
-      workload.tokens_per_step, metrics::format_memory(predicted_bytes_), folder_.string()));
-  warn_about_memory(local_workers);
+  log_->say(
+      fmt::format("{} parameters, {}, {}, {} tokens per step, about {} of memory for a worker; files in {}",
+                  spec::parameter_count(run_.model), workers_in_words(run_, workers_, workload),
+                  counted(workload.lanes, "lane"), workload.tokens_per_step, metrics::format_memory(largest),
+                  folder_.string()));
+  warn_about_memory(local_workers, on_this_host);
 }
 
-void RunFolder::warn_about_memory(int local_workers) {
-  const std::uint64_t needed = predicted_bytes_ * static_cast<std::uint64_t>(local_workers);
+void RunFolder::warn_about_memory(int local_workers, std::uint64_t needed) {
   const std::uint64_t usable = read_host_memory().usable();
   if (needed <= usable) return;
   log_->say(fmt::format(
@@ -178,9 +196,9 @@ void RunFolder::show(const train::StepReport& report) {
   }
 }
 
-void RunFolder::save(const model::FlatLayout& layout, const train::Weights& weights) {
+void RunFolder::save(const model::FlatLayout& whole, const at::Tensor& values) {
   const std::string path = (folder_ / "model").string();
-  train::save_model(path, run_.model, layout, weights.working(), tokenizer_.get());
+  train::save_model(path, run_.model, whole, values, tokenizer_.get());
   log_->say(run_.model.name == spec::ModelFamily::mlp
                 ? fmt::format("wrote {}: --checkpoint.initial_load_path {} begins with it", path, path)
                 : fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write", path, path));

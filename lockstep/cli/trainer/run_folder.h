@@ -30,13 +30,13 @@ class RunFolder {
   void begin(double gemm_peak_gflops, int local_workers);
   void after_step(const train::StepReport& report);
   // Writes the folder model/, in the dtype that was trained in.
-  void save(const model::FlatLayout& layout, const train::Weights& weights);
+  void save(const model::FlatLayout& whole, const at::Tensor& values);
   void finish(const train::RunSummary& summary);
 
  private:
   double mfu(const train::StepReport& report) const;
   void show(const train::StepReport& report);
-  void warn_about_memory(int local_workers);
+  void warn_about_memory(int local_workers, std::uint64_t needed);
 
   const spec::RunSpec& run_;
   int workers_;

@@ -20,6 +20,7 @@
 #include "lockstep/cli/trainer/run_folder.h"
 #include "lockstep/cli/workers.h"
 #include "lockstep/plan/lanes.h"
+#include "lockstep/plan/pipeline.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/load.h"
 #include "lockstep/train/agreement.h"
@@ -125,10 +126,10 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   if (folder) {
     hooks.ready = [&] { folder->begin(gemm_peak, world.ranks_on_this_host()); };
     hooks.after_step = [&](const train::StepReport& report) { folder->after_step(report); };
-    hooks.trained = [&](const model::FlatLayout& layout, const train::Weights& weights) {
-      folder->save(layout, weights);
-    };
   }
+  hooks.trained = [&](const model::FlatLayout& whole, const at::Tensor& values) {
+    if (folder) folder->save(whole, values);
+  };
   const train::RunSummary summary = train::run_training(run, world, hooks);
   if (folder) folder->finish(summary);
   if (!summary.stopped) return kDone;
@@ -161,7 +162,9 @@ int train(Arguments given) {
                                  placement.rank.value, placement.rank.source));
   }
   if (arguments.workers > 1) {
-    plan::first_ownership(run, arguments.workers);  // refuses what does not fit before anything is started
+    // Refuse what does not fit before anything is started.
+    plan::first_ownership(run, arguments.workers);
+    plan::read_pipeline_plan(run, arguments.workers);
     return start_workers(arguments);
   }
   return run_as_rank(run, [&](const comm::Communicator& world) { return train_here(run, world); });

@@ -91,6 +91,7 @@ int compare(const VerifyOptions& options) {
   const std::int64_t steps = std::min(options.steps, run.training.steps);
   spec::RunSpec alone = run;
   alone.parallelism.lane_weights.clear();
+  alone.parallelism.pipeline = 1;
   const RunRecord expected = records_of(alone, 1, steps).front();
   const std::vector<RunRecord> records = records_of(run, options.workers, steps);
   for (std::size_t rank = 0; rank < records.size(); ++rank) {

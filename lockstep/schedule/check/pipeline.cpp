@@ -47,7 +47,7 @@ class RankChecker {
         rank_(rank),
         states_(static_cast<std::size_t>(pipeline.placement.chunks) *
                 static_cast<std::size_t>(pipeline.micro_batches)),
-        next_weight_(static_cast<std::size_t>(pipeline.placement.chunks)) {}
+        next_(static_cast<std::size_t>(pipeline.placement.chunks)) {}
 
   MaybeViolation run() {
     const PipelineProgram& program = program_of(pipeline_, rank_);
@@ -60,6 +60,12 @@ class RankChecker {
 
  private:
   enum class State : std::uint8_t { untouched, forwarded, input_made, done };
+  // The micro-batches that are due on a chunk.
+  struct Next {
+    int forward = 0;
+    int input = 0;
+    int weight = 0;
+  };
 
   std::optional<std::string> wrong_with(const PipelineEntry& entry) {
     if (entry.chunk < 0 || entry.chunk >= pipeline_.placement.chunks) {
@@ -70,7 +76,7 @@ class RankChecker {
     }
     if (entry.pass > Pass::backward_weight) return "there is no such pass";
     if (auto reason = advance(entry)) return reason;
-    return entry.adds_weight_gradient() ? wrong_order(entry) : std::nullopt;
+    return wrong_order(entry);
   }
 
   std::optional<std::string> advance(const PipelineEntry& entry) {
@@ -94,17 +100,21 @@ class RankChecker {
   }
 
   std::optional<std::string> wrong_order(const PipelineEntry& entry) {
-    int& due = next_weight_[static_cast<std::size_t>(entry.chunk)];
-    if (entry.micro_batch != due) {
-      return told(entry, fmt::format("adds its weight gradient when that of micro-batch {} is due", due));
+    Next& next = next_[static_cast<std::size_t>(entry.chunk)];
+    const auto out_of_turn = [&](int& due, std::string_view what) -> std::optional<std::string> {
+      if (entry.micro_batch == due++) return std::nullopt;
+      return told(entry, fmt::format("{} when micro-batch {} is due", what, due - 1));
+    };
+    if (entry.pass == Pass::forward) return out_of_turn(next.forward, "passes forward");
+    if (entry.makes_input_gradient()) {
+      if (auto reason = out_of_turn(next.input, "makes its input gradient")) return reason;
     }
-    ++due;
-    return std::nullopt;
+    return entry.adds_weight_gradient() ? out_of_turn(next.weight, "adds its weight gradient") : std::nullopt;
   }
 
   std::optional<std::string> missing() const {
     for (int chunk = 0; chunk < pipeline_.placement.chunks; ++chunk) {
-      const int done = next_weight_[static_cast<std::size_t>(chunk)];
+      const int done = next_[static_cast<std::size_t>(chunk)].weight;
       if (done < pipeline_.micro_batches) {
         return fmt::format("micro-batch {} never adds its weight gradient on chunk {}", done, chunk);
       }
@@ -118,8 +128,8 @@ class RankChecker {
 
   const Pipeline& pipeline_;
   Rank rank_;
-  std::vector<State> states_;     // by chunk and micro-batch
-  std::vector<int> next_weight_;  // by chunk: the micro-batch whose weight gradient is due
+  std::vector<State> states_;  // by chunk and micro-batch
+  std::vector<Next> next_;     // by chunk
 };
 
 // --- All ranks together.
@@ -192,6 +202,15 @@ MaybeViolation first_violation(const Pipeline& pipeline) {
 }
 
 }  // namespace
+
+std::string to_string(const PipelineViolation& violation, const Pipeline& pipeline) {
+  const auto rank = static_cast<std::size_t>(violation.rank);
+  if (rank >= pipeline.programs.size() || violation.entry >= pipeline.programs[rank].size()) {
+    return fmt::format("stage {}, at the end: {}", violation.rank, violation.reason);
+  }
+  return fmt::format("stage {}, pass {} ({}): {}", violation.rank, violation.entry + 1,
+                     to_string(pipeline.programs[rank][violation.entry]), violation.reason);
+}
 
 PipelineCheck check_pipeline(const Pipeline& pipeline) {
   if (auto violation = first_violation(pipeline)) return {.violation = std::move(violation), .peak_live = {}};

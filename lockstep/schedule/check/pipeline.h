@@ -17,6 +17,9 @@ struct PipelineViolation {
   std::string reason;
 };
 
+// "stage 1, pass 3 (B2): ...", with passes counted from 1.
+std::string to_string(const PipelineViolation& violation, const Pipeline& pipeline);
+
 struct PipelineCheck {
   std::optional<PipelineViolation> violation;
   std::vector<int> peak_live;  // by rank, see peak_live_activations(); empty when there is a violation
@@ -26,7 +29,8 @@ struct PipelineCheck {
 //
 // 1. Passes. Every micro-batch passes every chunk forward once and backward once, whole or split; backward
 //    after forward, and the weight gradient after the input gradient.
-// 2. Bits. Every chunk adds its weight gradients in the order of the micro-batches.
+// 2. Bits. Micro-batches pass every chunk in their order: forward, where the loss adds to the gradient of the
+//    head, and backward, input and weight gradients alike.
 // 3. Messages. Between two ranks there is one stream of activations and one of gradients in each direction,
 //    on which the k-th message sent is the k-th received, as comm matches the sends and receives of a stream.
 //    A rank sends a message when its pass has ended, and receives in the order of the passes that need them:

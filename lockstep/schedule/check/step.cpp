@@ -25,6 +25,8 @@ class Checker {
       for (; index < program_.actions.size(); ++index) play(program_.actions[index]);
       sums_.require_updated();
       require(shared_, "the program ends without sharing the losses");
+      require(head_is_passed_on_ == (passes_.sends_head() || passes_.receives_head()),
+              "the program ends before both stages have the new tied head");
     } catch (const StepWrong& wrong) {
       return {.violation = StepViolation{index, wrong.reason}, .cost = {}};
     }
@@ -44,14 +46,24 @@ class Checker {
       case Act::receive_gradient:
       case Act::send_gradient:
         return passes_.pass_on(action);
+      case Act::fetch:
+        return sums_.fetch(action);
+      case Act::use:
+        return sums_.use(action);
+      case Act::drop:
+        return sums_.drop(action);
       case Act::forward:
+        require_weights(action.block);
         return passes_.forward(action);
       case Act::loss:
+        require_weights(passes_.block_of_head());
         return passes_.lose(action);
       case Act::recompute:
+        require_weights(action.block);
         return passes_.recompute(action);
       case Act::backward:
       case Act::backward_input:
+        require_weights(action.block);
         if (passes_.backward(action)) sums_.complete(action);
         return;
       case Act::backward_weight:
@@ -74,37 +86,75 @@ class Checker {
         return sums_.gather(action);
       case Act::arrive:
         return sums_.arrive(action);
+      case Act::send_head_gradient:
+        return passes_.send_head_gradient(action);
+      case Act::receive_head_gradient:
+        return passes_.receive_head_gradient(action);
+      case Act::settle:
+        passes_.settle(action);
+        return sums_.complete({.lane = action.lane, .block = 0, .slot = action.slot});
+      case Act::send_head:
+        return pass_head_on(passes_.sends_head());
+      case Act::receive_head:
+        return pass_head_on(passes_.receives_head());
     }
     require(false, "an action of no known kind");
+  }
+
+  void require_weights(int block) const {
+    sums_.require_weights(passes_.chunk(passes_.chunk_of_block(block)));
+  }
+
+  void pass_head_on(bool is_wanted) {
+    require(is_wanted, "a message that nobody needs");
+    sums_.require_updated();
+    require(!std::exchange(head_is_passed_on_, true), "the tied head is passed on twice");
   }
 
   const StepProgram& program_;
   PassChecker passes_;
   SumChecker sums_;
   bool shared_ = false;
+  bool head_is_passed_on_ = false;
 };
 
-bool is_collective(Act act) {
-  return act == Act::reduce || act == Act::share_losses || act == Act::clip || act == Act::gather;
+// Collectives of weights that are fetched have a stream of their own, so that they need not wait for
+// gradients: what the order of one stream is does not matter to the other.
+enum class Stream { none, gradients, weights };
+
+Stream stream_of(Act act) {
+  switch (act) {
+    case Act::reduce:
+    case Act::share_losses:
+    case Act::clip:
+    case Act::gather:
+      return Stream::gradients;
+    case Act::fetch:
+      return Stream::weights;
+    default:
+      return Stream::none;
+  }
 }
 
-// Of the collectives only, with their places in the program.
-std::vector<std::pair<std::size_t, Action>> collectives_of(const StepProgram& program) {
+// Of the collectives of a stream only, with their places in the program.
+std::vector<std::pair<std::size_t, Action>> collectives_of(const StepProgram& program, Stream stream) {
   std::vector<std::pair<std::size_t, Action>> calls;
   for (std::size_t i = 0; i < program.actions.size(); ++i) {
-    if (is_collective(program.actions[i].act)) calls.emplace_back(i, program.actions[i]);
+    if (stream_of(program.actions[i].act) == stream) calls.emplace_back(i, program.actions[i]);
   }
   return calls;
 }
 
 std::optional<StepViolation> first_other_call(const StepProgram& program, const StepProgram& before) {
-  const auto ours = collectives_of(program);
-  const auto theirs = collectives_of(before);
-  for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
-    const bool same = i < ours.size() && i < theirs.size() && ours[i].second == theirs[i].second;
-    if (same) continue;
-    return StepViolation{i < ours.size() ? ours[i].first : program.actions.size(),
-                         fmt::format("collective {} is not the one that another rank calls", i)};
+  for (const Stream stream : {Stream::gradients, Stream::weights}) {
+    const auto ours = collectives_of(program, stream);
+    const auto theirs = collectives_of(before, stream);
+    for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+      const bool same = i < ours.size() && i < theirs.size() && ours[i].second == theirs[i].second;
+      if (same) continue;
+      return StepViolation{i < ours.size() ? ours[i].first : program.actions.size(),
+                           fmt::format("collective {} is not the one that another rank calls", i)};
+    }
   }
   return std::nullopt;
 }
@@ -140,7 +190,7 @@ std::optional<StepsViolation> check_stages(std::span<const StepSpec> stages) {
                       spec.stage->placement == stages.front().stage->placement &&
                       spec.first_lane == stages.front().first_lane &&
                       spec.end_lane == stages.front().end_lane && spec.blocks == stages.front().blocks &&
-                      spec.micro_batches == stages.front().micro_batches;
+                      spec.micro_batches == stages.front().micro_batches && spec.tied == stages.front().tied;
     if (!fits)
       return StepsViolation{i, {0, "a stage is not of the same pipeline, lanes or model as the first"}};
     pipeline.programs.push_back(spec.stage->passes);

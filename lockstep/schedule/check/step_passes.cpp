@@ -14,7 +14,10 @@ namespace lockstep::schedule {
 PassChecker::PassChecker(const StepSpec& spec)
     : spec_(spec),
       stage_(stage_of(spec)),
+      first_part_(chunk_of_part(stage_, 0)),
+      last_part_(chunk_of_part(stage_, stage_.placement.parts() - 1)),
       slot_of_lane_(stage_.chunks.size()),
+      cleared_(stage_.chunks.size()),
       due_weights_(stage_.chunks.size(), 0) {
   const auto micro_batches = static_cast<std::size_t>((spec.end_lane - spec.first_lane) * spec.micro_batches);
   for (const Chunk& held : stage_.chunks) {
@@ -34,10 +37,18 @@ void PassChecker::begin_lane(const Action& action) {
   require(!under_way_, "a lane begins in the middle of a pass");
   require(action.lane >= spec_.first_lane && action.lane < spec_.end_lane,
           fmt::format("lane {} is not owned", action.lane));
-  std::map<int, int>& slots = slot_of_lane_[static_cast<std::size_t>(action.chunk)];
-  require(slots.emplace(action.lane, action.slot).second, "a lane begins twice on a chunk");
+  bind_slot(action, action.chunk);
+  require(cleared_[static_cast<std::size_t>(action.chunk)].insert(action.lane).second,
+          "a lane begins twice on a chunk");
+}
+
+// From now on the lane's gradients of the chunk are in the slot.
+void PassChecker::bind_slot(const Action& action, int number) {
+  std::map<int, int>& slots = slot_of_lane_[static_cast<std::size_t>(number)];
+  if (!slots.emplace(action.lane, action.slot).second) return require_slot(action, number);
   for (const auto& [lane, slot] : slots) {
-    require(lane == action.lane || slot != action.slot || is_done(lane, action.chunk),
+    const bool is_unsent = receives_head() && number == *last_part_ && !head_gradients_[lane].sent;
+    require(lane == action.lane || slot != action.slot || (is_done(lane, number) && !is_unsent),
             fmt::format("slot {} is cleared while a lane uses it", action.slot));
   }
 }
@@ -71,16 +82,30 @@ PassChecker::Progress& PassChecker::progress(int number, int micro_batch) {
 PassChecker::Site PassChecker::site_of_block(const Action& action, int block) {
   const int micro_batch = number_of(action);
   const int number = chunk_of_block(block);
+  require_slot(action, number);
+  return {micro_batch, number, chunk(number), progress(number, micro_batch)};
+}
+
+void PassChecker::require_slot(const Action& action, int number) const {
   const std::map<int, int>& slots = slot_of_lane_[static_cast<std::size_t>(number)];
   const auto found = slots.find(action.lane);
   require(found != slots.end(), fmt::format("lane {} has not begun on the chunk", action.lane));
   require(found->second == action.slot, "a gradient goes to another lane's slot");
-  return {micro_batch, number, chunk(number), progress(number, micro_batch)};
+}
+
+void PassChecker::require_cleared(const Action& action, int number) const {
+  require(cleared_[static_cast<std::size_t>(number)].contains(action.lane),
+          fmt::format("lane {} has not begun on the chunk", action.lane));
 }
 
 bool PassChecker::is_done(int lane, int number) const {
   const int last = (lane - spec_.first_lane + 1) * spec_.micro_batches;
   return due_weights_[static_cast<std::size_t>(number)] >= last;
+}
+
+bool PassChecker::all_passes_are_done() const {
+  const auto is_sent = [](const auto& lane) { return lane.second.sent; };
+  return passes_ == stage_.passes && (!receives_head() || std::ranges::all_of(head_gradients_, is_sent));
 }
 
 // --- Passes. One at a time: what it receives comes first and what it sends last, so nobody waits for more
@@ -102,14 +127,6 @@ PassChecker::Neighbours PassChecker::neighbours_of(const PipelineEntry& entry) c
   const auto is_message = [](const auto& message) { return message && message->from != message->to; };
   return {.receives = is_message(input_of(stage_.placement, stage_.rank, entry)),
           .sends = is_message(output_of(stage_.placement, stage_.rank, entry))};
-}
-
-// The chunk of this rank that holds the part next to this one, up (1) or down (-1) the model.
-std::optional<int> PassChecker::own_neighbour(int number, int direction) const {
-  const int part = stage_.placement.part_of(stage_.rank, number) + direction;
-  if (part < 0 || part >= stage_.placement.parts()) return std::nullopt;
-  const Placement::Holder holder = stage_.placement.holder_of(part);
-  return holder.rank == stage_.rank ? std::optional(holder.chunk) : std::nullopt;
 }
 
 // Whole or split, as the spec has planned it for the micro-batch.
@@ -153,6 +170,8 @@ void PassChecker::pass_on(const Action& action) {
 }
 
 void PassChecker::forward(const Action& action) {
+  number_of(action);
+  if (spec_.shards_gradients) bind_slot(action, chunk_of_block(action.block));
   const Site site = site_of_block(action, action.block);
   const Chunk& held = site.held;
   enter(Pass::forward, site);
@@ -160,7 +179,8 @@ void PassChecker::forward(const Action& action) {
   require(action.block == site.state.forward,
           fmt::format("block {} runs forward when block {} is due", action.block, site.state.forward));
   require(!neighbours.receives || site.state.received_activation, "a block runs forward without its input");
-  if (const auto before = own_neighbour(site.number, -1); before && action.block == held.first_block) {
+  if (const auto before = own_neighbour(stage_, site.number, -1);
+      before && action.block == held.first_block) {
     require(progress(*before, site.micro_batch).forward == chunk(*before).end_block,
             "a chunk runs forward before the one that it reads from");
   }
@@ -174,7 +194,14 @@ void PassChecker::forward(const Action& action) {
 }
 
 void PassChecker::lose(const Action& action) {
-  const Site site = site_of_block(action, spec_.blocks - 1);
+  const int micro_batch = number_of(action);
+  const int number = chunk_of_block(spec_.blocks - 1);
+  // A tied head adds to the gradients of block 0, if they are here.
+  const int of_head = spec_.tied && first_part_ ? *first_part_ : number;
+  require_slot(action, of_head);
+  require_cleared(action, of_head);
+  const Site site = {micro_batch, number, chunk(number), progress(number, micro_batch)};
+  ++head_gradients_[action.lane].losses;
   enter(Pass::forward, site);
   require(site.state.forward == spec_.blocks && !std::exchange(site.state.lost, true),
           "the loss is not computed after the last block, once");
@@ -205,7 +232,7 @@ void PassChecker::require_gradient(const Action& action, const Site& site) {
   if (action.block != site.held.end_block - 1) return;
   if (site.held.end_block == spec_.blocks) {
     require(site.state.lost, "the way back begins before the loss");
-  } else if (const auto after = own_neighbour(site.number, 1)) {
+  } else if (const auto after = own_neighbour(stage_, site.number, 1)) {
     require(progress(*after, site.micro_batch).backward == chunk(*after).first_block - 1,
             "a chunk runs backward before the one that its gradient comes from");
   } else {
@@ -215,6 +242,7 @@ void PassChecker::require_gradient(const Action& action, const Site& site) {
 
 bool PassChecker::backward(const Action& action) {
   const Site site = site_of_block(action, action.block);
+  require_cleared(action, site.number);
   const bool is_whole = action.act == Act::backward;
   enter(is_whole ? Pass::backward : Pass::backward_input, site);
   require(site.state.forward == site.held.end_block && action.block == site.state.backward,
@@ -248,14 +276,48 @@ bool PassChecker::finish_weights(const Action& action, const Site& site) {
   require(action.block == site.state.weight,
           fmt::format("the weights of block {} get their gradients when block {} is due", action.block,
                       site.state.weight));
-  bytes_ -= memory(action.block).inner + memory(action.block).output;
+  // What a tied block 0 puts off has the size of its output.
+  const bool puts_off = spec_.tied && action.block == 0;
+  bytes_ -= memory(action.block).inner + (puts_off ? 0 : memory(action.block).output);
   --passes_kept_;
   --site.state.weight;
   if (action.block == site.held.first_block) {
     bytes_ -= input_bytes(site.held);
     ++due;
   }
-  return action.micro_batch + 1 == spec_.micro_batches;
+  return !puts_off && action.micro_batch + 1 == spec_.micro_batches;
+}
+
+// --- A tied head.
+
+PassChecker::HeadGradient& PassChecker::head_gradient(const Action& action) {
+  require(!under_way_, "the gradient of a tied head is passed on in the middle of a pass");
+  return head_gradients_[action.lane];
+}
+
+void PassChecker::send_head_gradient(const Action& action) {
+  require(receives_head(), "a message that nobody needs");
+  require_slot(action, *last_part_);
+  HeadGradient& gradient = head_gradient(action);
+  require(gradient.losses == spec_.micro_batches && !std::exchange(gradient.sent, true),
+          "the gradient of the tied head is sent before it is complete, or twice");
+}
+
+void PassChecker::receive_head_gradient(const Action& action) {
+  require(sends_head(), "a message that nobody needs");
+  require_slot(action, *first_part_);
+  require(!std::exchange(head_gradient(action).sent, true), "the gradient of a tied head is received twice");
+}
+
+void PassChecker::settle(const Action& action) {
+  require(spec_.tied && first_part_, "nothing was put off");
+  require_slot(action, *first_part_);
+  HeadGradient& gradient = head_gradient(action);
+  const bool is_there = sends_head() ? gradient.sent : gradient.losses == spec_.micro_batches;
+  require(is_there, "a lane is settled before it has the gradient of the tied head");
+  require(is_done(action.lane, *first_part_) && !std::exchange(gradient.settled, true),
+          "a lane is settled before block 0 has all its gradients, or twice");
+  bytes_ -= memory(0).output * static_cast<std::uint64_t>(spec_.micro_batches);
 }
 
 // --- Memory.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "lockstep/schedule/check/step.h"
@@ -25,11 +26,20 @@ class PassChecker {
   // Also its halves. True when the lane has all its gradients of the block from now on.
   bool backward(const Action& action);
   bool add_weights(const Action& action);
+  // Of a tied head. The lane has all its gradients of block 0 once it is settled.
+  void send_head_gradient(const Action& action);
+  void receive_head_gradient(const Action& action);
+  void settle(const Action& action);
+  // It is updated here and used by the head elsewhere, or the other way round.
+  bool sends_head() const { return spec_.tied && first_part_ && !last_part_; }
+  bool receives_head() const { return spec_.tied && last_part_ && !first_part_; }
 
   const Stage& stage() const { return stage_; }
-  bool all_passes_are_done() const { return passes_ == stage_.passes; }
+  bool all_passes_are_done() const;
   int chunk_of_block(int block) const;
   const Chunk& chunk(int number) const;
+  // Whose weights the loss computes with.
+  int block_of_head() const { return spec_.tied && first_part_ ? 0 : spec_.blocks - 1; }
   const StepCost& cost() const { return cost_; }  // but for the slots
 
  private:
@@ -58,14 +68,24 @@ class PassChecker {
     Progress& state;
   };
 
+  // What has become of a lane's gradient of the tied head.
+  struct HeadGradient {
+    int losses = 0;     // micro-batches whose loss is computed
+    bool sent = false;  // or received
+    bool settled = false;
+  };
+
   int number_of(const Action& action) const;
+  HeadGradient& head_gradient(const Action& action);
+  void require_slot(const Action& action, int number) const;
+  void require_cleared(const Action& action, int number) const;
+  void bind_slot(const Action& action, int number);
   Site site_of_block(const Action& action, int block);
   Progress& progress(int number, int micro_batch);
   bool is_done(int lane, int number) const;
   void enter(Pass pass, const Site& site);
   void leave();
   Neighbours neighbours_of(const PipelineEntry& entry) const;
-  std::optional<int> own_neighbour(int number, int direction) const;
   Pass way_back_due(const Site& site) const;
   void require_gradient(const Action& action, const Site& site);
   void keep(int block, const Site& site, bool recorded);
@@ -75,10 +95,14 @@ class PassChecker {
 
   const StepSpec& spec_;
   const Stage stage_;
+  const std::optional<int> first_part_;  // the chunk that it is
+  const std::optional<int> last_part_;
   StepCost cost_;
   std::vector<std::vector<Progress>> progress_;   // by chunk and micro-batch
   std::vector<std::map<int, int>> slot_of_lane_;  // by chunk
+  std::vector<std::set<int>> cleared_;            // by chunk: lanes
   std::vector<int> due_weights_;                  // by chunk: the micro-batch that adds its gradients next
+  std::map<int, HeadGradient> head_gradients_;    // by lane
   std::optional<PipelineEntry> under_way_;
   PipelineProgram passes_;   // that have ended
   int passes_kept_ = 0;      // of blocks

@@ -15,7 +15,8 @@ SumChecker::SumChecker(const StepSpec& spec, const StepProgram& program)
       program_(program),
       contents_(static_cast<std::size_t>(std::max(0, program.slots)),
                 std::vector<Contents>(spec.bucket_blocks.size())),
-      phases_(spec.bucket_blocks.size(), Phase::open) {}
+      phases_(spec.bucket_blocks.size(), Phase::open),
+      weights_(spec.bucket_blocks.size(), spec.shards_weights ? Presence::absent : Presence::there) {}
 
 void SumChecker::clear(const Action& action, const Chunk& chunk) {
   check_slot(action.slot);
@@ -78,13 +79,45 @@ void SumChecker::clip() {
   require(!std::exchange(clipped_, true), "gradients are clipped twice");
 }
 
+SumChecker::Presence& SumChecker::weights(const Action& action) {
+  phase(action);
+  return weights_[static_cast<std::size_t>(action.bucket)];
+}
+
+void SumChecker::fetch(const Action& action) {
+  require(weights(action) == Presence::absent, "weights are fetched that are there");
+  weights(action) = Presence::coming;
+}
+
+void SumChecker::use(const Action& action) {
+  require(weights(action) == Presence::coming, "weights are waited for that are not on their way");
+  weights(action) = Presence::there;
+}
+
+void SumChecker::drop(const Action& action) {
+  require(spec_.shards_weights && weights(action) == Presence::there,
+          "weights are dropped that are not there");
+  weights(action) = Presence::absent;
+}
+
+void SumChecker::require_weights(const Chunk& chunk) const {
+  for (std::size_t bucket = 0; bucket < weights_.size(); ++bucket) {
+    const int block = spec_.bucket_blocks[bucket];
+    if (block < chunk.first_block || block >= chunk.end_block) continue;
+    require(weights_[bucket] == Presence::there,
+            fmt::format("block {} computes while weights of its chunk are not there", block));
+  }
+}
+
 void SumChecker::update(const Action& action) {
   require(clipped_, "the update comes before the clipping");
+  require(!spec_.shards_weights || weights(action) == Presence::absent,
+          "weights are updated while old ones are there");
   advance(action, Phase::finished, Phase::updated, "a bucket is updated twice");
 }
 
 void SumChecker::gather(const Action& action) {
-  require(spec_.shards_update, "shares are gathered of what every rank has updated");
+  require(spec_.shards_update && !spec_.shards_weights, "shares are gathered of what every rank has updated");
   advance(action, Phase::updated, Phase::gathering,
           "shares of a bucket are gathered that is not updated, or twice");
 }
@@ -94,7 +127,7 @@ void SumChecker::arrive(const Action& action) {
 }
 
 void SumChecker::require_updated() const {
-  require(all_are(spec_.shards_update ? Phase::arrived : Phase::updated),
+  require(all_are(spec_.shards_update && !spec_.shards_weights ? Phase::arrived : Phase::updated),
           "the program ends before all weights are updated");
 }
 

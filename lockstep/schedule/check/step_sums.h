@@ -25,6 +25,12 @@ class SumChecker {
   void update(const Action& action);
   void gather(const Action& action);
   void arrive(const Action& action);
+  // Of weights that are shared out.
+  void fetch(const Action& action);
+  void use(const Action& action);
+  void drop(const Action& action);
+  // A block of the chunk computes.
+  void require_weights(const Chunk& chunk) const;
   // At the end of the program.
   void require_updated() const;
 
@@ -39,7 +45,10 @@ class SumChecker {
     Subtree lanes;
   };
 
+  enum class Presence { absent, coming, there };
+
   void check_slot(int slot) const;
+  Presence& weights(const Action& action);
   Contents& at(int slot, int bucket);
   Phase phase(const Action& action) const;
   void advance(const Action& action, Phase from, Phase to, std::string reason);
@@ -49,6 +58,7 @@ class SumChecker {
   const StepProgram& program_;
   std::vector<std::vector<Contents>> contents_;  // by slot and bucket
   std::vector<Phase> phases_;                    // by bucket
+  std::vector<Presence> weights_;                // by bucket
   bool clipped_ = false;
 };
 

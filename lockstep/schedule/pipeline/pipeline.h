@@ -8,7 +8,7 @@
 // split: backward_input makes the gradient that the part before waits for, backward_weight the gradients of
 // the chunk's weights, at any later time.
 //
-// In every schedule a chunk adds its weight gradients in the order of the micro-batches, 0 to m - 1, so all
+// In every schedule the micro-batches pass a chunk in their order, 0 to m - 1, forward and backward, so all
 // schedules give the same bits.
 #pragma once
 

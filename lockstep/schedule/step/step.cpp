@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/schedule/pipeline/message.h"
@@ -81,21 +82,30 @@ class StepMaker {
         stage_(stage_of(spec)),
         chunks_(stage_.chunks.size()),
         is_complete_(spec.bucket_blocks.size(), spec.first_lane == spec.end_lane),
-        order_(reduction_order(spec)) {}
+        order_(reduction_order(spec)),
+        first_part_(chunk_of_part(stage_, 0)),
+        last_part_(chunk_of_part(stage_, stage_.placement.parts() - 1)) {}
 
   StepProgram make() {
-    for (const PipelineEntry& entry : stage_.passes) compute(entry);
+    if (spec_.shards_weights) {
+      compute_with_fetched_weights();
+    } else {
+      for (const PipelineEntry& entry : stage_.passes) compute(entry);
+    }
     reduce_what_is_complete();
     add({.act = Act::share_losses});
-    for (int bucket : order_) add({.act = Act::finish, .bucket = bucket});
+    for (; finished_ < order_.size(); ++finished_) add({.act = Act::finish, .bucket = order_[finished_]});
     add({.act = Act::clip});
+    const bool gathers = spec_.shards_update && !spec_.shards_weights;
     for (int bucket : order_) {
       add({.act = Act::update, .bucket = bucket});
-      if (spec_.shards_update) add({.act = Act::gather, .bucket = bucket});
+      if (gathers) add({.act = Act::gather, .bucket = bucket});
     }
-    if (spec_.shards_update) {
+    if (gathers) {
       for (int bucket : order_) add({.act = Act::arrive, .bucket = bucket});
     }
+    if (sends_head()) add({.act = Act::send_head});
+    if (receives_head()) add({.act = Act::receive_head});
     for (const OfChunk& chunk : chunks_) {
       program_.slots = std::max(program_.slots, chunk.slots.count());
       program_.piece_slots.push_back(chunk.slots.of_pieces());
@@ -107,6 +117,7 @@ class StepMaker {
   struct OfChunk {
     Slots slots;
     std::map<int, int> slot_of_lane = {};
+    std::set<int> cleared = {};  // lanes
   };
 
   // The same on all ranks that hold these blocks, whichever lanes they own: as the way back comes to them.
@@ -140,16 +151,20 @@ class StepMaker {
                         .micro_batch = entry.micro_batch % spec_.micro_batches,
                         .chunk = stage_.chunks[static_cast<std::size_t>(entry.chunk)]};
     OfChunk& chunk = chunks_[static_cast<std::size_t>(entry.chunk)];
-    if (!chunk.slot_of_lane.contains(pass.lane)) {
-      chunk.slot_of_lane[pass.lane] = chunk.slots.take();
-      add({.act = Act::clear,
-           .lane = pass.lane,
-           .chunk = entry.chunk,
-           .slot = chunk.slot_of_lane[pass.lane]});
-    }
+    if (!chunk.slot_of_lane.contains(pass.lane)) chunk.slot_of_lane[pass.lane] = chunk.slots.take();
     pass.slot = chunk.slot_of_lane[pass.lane];
+    // The loss, which comes with the last part, adds to the gradient of its head.
+    const bool adds = entry.pass != Pass::forward || entry.chunk == last_part_;
+    if (adds || !spec_.shards_gradients) clear_once(entry.chunk, pass.lane);
+    if (adds && entry.chunk == last_part_ && spec_.tied && first_part_) clear_once(*first_part_, pass.lane);
     pass.ends_lane = entry.adds_weight_gradient() && pass.micro_batch + 1 == spec_.micro_batches;
     return pass;
+  }
+
+  void clear_once(int number, int lane) {
+    OfChunk& chunk = chunks_[static_cast<std::size_t>(number)];
+    if (!chunk.cleared.insert(lane).second) return;
+    add({.act = Act::clear, .lane = lane, .chunk = number, .slot = chunk.slot_of_lane[lane]});
   }
 
   void forward(const PassContext& pass) {
@@ -158,8 +173,16 @@ class StepMaker {
       add_block(Act::forward, pass, block, !spec_.recomputes(block));
     }
     if (goes_elsewhere(pass)) add_message(Act::send_activation, pass);
-    if (pass.chunk.end_block == spec_.blocks) {
-      add({.act = Act::loss, .lane = pass.lane, .micro_batch = pass.micro_batch, .slot = pass.slot});
+    if (pass.chunk.end_block == spec_.blocks) lose(pass);
+  }
+
+  void lose(const PassContext& pass) {
+    const bool shares = spec_.tied && first_part_;
+    const int slot =
+        shares ? chunks_[static_cast<std::size_t>(*first_part_)].slot_of_lane[pass.lane] : pass.slot;
+    add({.act = Act::loss, .lane = pass.lane, .micro_batch = pass.micro_batch, .slot = slot});
+    if (receives_head() && pass.micro_batch + 1 == spec_.micro_batches) {
+      add({.act = Act::send_head_gradient, .lane = pass.lane, .slot = slot});
     }
   }
 
@@ -205,6 +228,10 @@ class StepMaker {
     return message && message->from != message->to;
   }
 
+  // The tied parameter is updated here and used by the head elsewhere, or the other way round.
+  bool sends_head() const { return spec_.tied && first_part_ && !last_part_; }
+  bool receives_head() const { return spec_.tied && last_part_ && !first_part_; }
+
   std::vector<Merge> merges_of(const PassContext& pass) {
     if (!pass.ends_lane) return {};
     return chunks_[static_cast<std::size_t>(pass.entry.chunk)].slots.complete(pass.lane, pass.slot);
@@ -212,6 +239,10 @@ class StepMaker {
 
   // The lane has all its gradients of the block.
   void complete(const PassContext& pass, int block, const std::vector<Merge>& merges) {
+    if (spec_.tied && block == 0) {
+      if (sends_head()) add({.act = Act::receive_head_gradient, .lane = pass.lane, .slot = pass.slot});
+      add({.act = Act::settle, .lane = pass.lane, .slot = pass.slot});
+    }
     for (std::size_t bucket = 0; bucket < spec_.bucket_blocks.size(); ++bucket) {
       if (spec_.bucket_blocks[bucket] != block) continue;
       for (const Merge& merge : merges) {
@@ -228,6 +259,75 @@ class StepMaker {
   void reduce_what_is_complete() {
     for (; reduced_ < order_.size() && is_complete_[static_cast<std::size_t>(order_[reduced_])]; ++reduced_) {
       add({.act = Act::reduce, .bucket = order_[reduced_]});
+      // One sum goes on while the next gradients are computed; then its memory is free.
+      if (spec_.shards_gradients && reduced_ > 0) {
+        add({.act = Act::finish, .bucket = order_[reduced_ - 1]});
+        finished_ = reduced_;
+      }
+    }
+  }
+
+  // --- Weights that are shared out.
+
+  // A run of passes, and the chunks whose weights they need.
+  struct Turn {
+    PipelineProgram passes = {};
+    std::set<int> chunks = {};
+  };
+
+  // The same on all ranks that hold these blocks, whichever lanes they own. Of a stage of a pipeline, whose
+  // passes change from chunk to chunk: all at once.
+  std::vector<Turn> turns() const {
+    const auto chunks = static_cast<int>(stage_.chunks.size());
+    if (stage_.placement.stages > 1) {
+      Turn all = {.passes = stage_.passes};
+      for (int chunk = 0; chunk < chunks; ++chunk) all.chunks.insert(chunk);
+      return {all};
+    }
+    std::vector<Turn> turns(static_cast<std::size_t>(2 * chunks));
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      turns[static_cast<std::size_t>(chunk)].chunks = {chunk};
+      turns[static_cast<std::size_t>(2 * chunks - 1 - chunk)].chunks = {chunk};
+    }
+    if (spec_.tied) turns[static_cast<std::size_t>(chunks - 1)].chunks.insert(0);
+    for (const PipelineEntry& entry : stage_.passes) {
+      const int turn = entry.pass == Pass::forward ? entry.chunk : 2 * chunks - 1 - entry.chunk;
+      turns[static_cast<std::size_t>(turn)].passes.push_back(entry);
+    }
+    return turns;
+  }
+
+  void compute_with_fetched_weights() {
+    const std::vector<Turn> all = turns();
+    std::set<int> there;
+    const auto fetch = [&](const std::set<int>& chunks) {
+      for (int chunk : chunks) {
+        if (there.insert(chunk).second) add_for_chunk(Act::fetch, chunk);
+      }
+    };
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::set<int> next = i + 1 < all.size() ? all[i + 1].chunks : std::set<int>{};
+      fetch(all[i].chunks);
+      fetch(next);
+      for (int chunk : all[i].chunks) {
+        if (i == 0 || !all[i - 1].chunks.contains(chunk)) add_for_chunk(Act::use, chunk);
+      }
+      for (const PipelineEntry& entry : all[i].passes) compute(entry);
+      for (int chunk : all[i].chunks) {
+        if (next.contains(chunk)) continue;
+        add_for_chunk(Act::drop, chunk);
+        there.erase(chunk);
+      }
+    }
+  }
+
+  void add_for_chunk(Act act, int chunk) {
+    const Chunk& held = stage_.chunks[static_cast<std::size_t>(chunk)];
+    for (std::size_t bucket = 0; bucket < spec_.bucket_blocks.size(); ++bucket) {
+      const int block = spec_.bucket_blocks[bucket];
+      if (block >= held.first_block && block < held.end_block) {
+        add({.act = act, .bucket = static_cast<int>(bucket)});
+      }
     }
   }
 
@@ -237,7 +337,10 @@ class StepMaker {
   std::vector<OfChunk> chunks_;
   std::vector<bool> is_complete_;  // by bucket: this rank has all that it adds to the sum
   std::vector<int> order_;
-  std::size_t reduced_ = 0;  // the first so many of the order
+  std::size_t reduced_ = 0;        // the first so many of the order
+  std::size_t finished_ = 0;       // likewise
+  std::optional<int> first_part_;  // the chunk that it is
+  std::optional<int> last_part_;
 };
 
 }  // namespace
@@ -246,6 +349,12 @@ std::string_view name_of(Act act) {
   switch (act) {
     case Act::clear:
       return "clear";
+    case Act::fetch:
+      return "fetch";
+    case Act::use:
+      return "use";
+    case Act::drop:
+      return "drop";
     case Act::receive_activation:
       return "receive_activation";
     case Act::forward:
@@ -266,6 +375,12 @@ std::string_view name_of(Act act) {
       return "backward_weight";
     case Act::send_gradient:
       return "send_gradient";
+    case Act::send_head_gradient:
+      return "send_head_gradient";
+    case Act::receive_head_gradient:
+      return "receive_head_gradient";
+    case Act::settle:
+      return "settle";
     case Act::merge:
       return "merge";
     case Act::reduce:
@@ -282,6 +397,10 @@ std::string_view name_of(Act act) {
       return "gather";
     case Act::arrive:
       return "arrive";
+    case Act::send_head:
+      return "send_head";
+    case Act::receive_head:
+      return "receive_head";
   }
   return "?";
 }
@@ -295,6 +414,29 @@ Stage stage_of(const StepSpec& spec) {
     whole.passes.push_back({.pass = Pass::backward, .micro_batch = i});
   }
   return whole;
+}
+
+Stage breadth_first_stage(std::vector<Chunk> chunks, int micro_batches) {
+  const auto count = static_cast<int>(chunks.size());
+  Stage stage = {.placement = {.stages = 1, .chunks = count}, .chunks = std::move(chunks)};
+  for (int chunk = 0; chunk < count; ++chunk) {
+    for (int i = 0; i < micro_batches; ++i) stage.passes.push_back({Pass::forward, i, chunk});
+  }
+  for (int chunk = count - 1; chunk >= 0; --chunk) {
+    for (int i = 0; i < micro_batches; ++i) stage.passes.push_back({Pass::backward, i, chunk});
+  }
+  return stage;
+}
+
+std::optional<int> chunk_of_part(const Stage& stage, int part) {
+  const Placement::Holder holder = stage.placement.holder_of(part);
+  return holder.rank == stage.rank ? std::optional(holder.chunk) : std::nullopt;
+}
+
+std::optional<int> own_neighbour(const Stage& stage, int chunk, int direction) {
+  const int part = stage.placement.part_of(stage.rank, chunk) + direction;
+  if (part < 0 || part >= stage.placement.parts()) return std::nullopt;
+  return chunk_of_part(stage, part);
 }
 
 StepProgram make_step(const StepSpec& spec) {

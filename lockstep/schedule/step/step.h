@@ -11,6 +11,17 @@
 // and of the lanes that are under way. Parameters are cut into *buckets*: the gradients of a bucket are added
 // and reduced over the ranks while other blocks still compute. The ranks may share out the update: each
 // updates its share of every bucket, and gets the others' from them.
+//
+// Ranks may also share out the gradients and the weights. The memory of a gradient is then there from the
+// first addition to it until its sum is shared out, and that of weights from fetching them until they are
+// dropped. So that both are short, such a rank computes breadth first: each chunk of its blocks with all
+// micro-batches before the next one.
+//
+// A *tied* head computes with a parameter of block 0, whose gradient has two sources then. It is summed in
+// one order wherever the two are: of each lane first what the head adds, micro-batch by micro-batch, then
+// what block 0 adds, likewise. So block 0 puts its additions off until the lane ends. When the two are on
+// different stages, the one with the loss has a copy of the parameter: it sends the head's gradient of each
+// lane to the other, which updates the parameter and sends it back.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +34,10 @@
 namespace lockstep::schedule {
 
 enum class Act : std::uint8_t {
-  clear,               // lane, chunk, slot: a lane begins on a chunk
+  clear,               // lane, chunk, slot: a lane begins to add to the gradients of a chunk
+  fetch,               // bucket: starts getting the weights from the ranks that share them
+  use,                 // bucket: waits for them
+  drop,                // bucket: they are not needed for now
   receive_activation,  // lane, micro_batch, chunk: waits for the input of the chunk's first block
   forward,             // lane, micro_batch, block, slot; `keeps`: the recorded pass stays for the way back,
                        // otherwise its input only
@@ -35,6 +49,9 @@ enum class Act : std::uint8_t {
   backward_input,      // the same, without the gradients of weights; what they are made from stays
   backward_weight,     // lane, micro_batch, block, slot: what backward_input has left out
   send_gradient,       // lane, micro_batch, chunk: that of the input of its first block, to the part before
+  send_head_gradient,  // lane, slot: that of the tied head, to the stage that has the first block
+  receive_head_gradient,  // lane, slot: waits for it
+  settle,  // lane, slot: the gradients that block 0 has put off are added on top of the tied head's
   merge,   // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
   reduce,  // bucket: starts the sum over all ranks; the result, or this rank's share of it, will be in the
            // first piece's slot
@@ -44,6 +61,8 @@ enum class Act : std::uint8_t {
   update,        // bucket: the optimizer, for this rank's share
   gather,        // bucket: starts getting the other ranks' shares of the new weights
   arrive,        // bucket: waits for them
+  send_head,     // the new weights of the tied head, to the stage with the loss
+  receive_head,  // waits for them
 };
 std::string_view name_of(Act act);
 
@@ -96,6 +115,9 @@ struct StepSpec {
   // Blocks whose passes are not kept but computed again: none (0), every one (1), every n-th (n).
   int recompute_every = 0;
   bool shards_update = false;
+  bool shards_gradients = false;  // implies the former
+  bool shards_weights = false;    // implies both
+  bool tied = false;
   // None: the rank holds the whole model.
   std::optional<Stage> stage = {};
   // By bucket: the block (of the rank) whose backward pass is the last to add to its gradients.
@@ -115,6 +137,16 @@ struct StepProgram {
 
 // That of the spec, or the one of a rank with the whole model.
 Stage stage_of(const StepSpec& spec);
+
+// That of a rank with the whole model which computes breadth first: every chunk forward with all
+// micro-batches, then every chunk backward, likewise.
+Stage breadth_first_stage(std::vector<Chunk> chunks, int micro_batches);
+
+// The chunk of the stage that is this part of the model; none: another stage has it.
+std::optional<int> chunk_of_part(const Stage& stage, int part);
+
+// The chunk of the stage that is the part next to this one, up (1) or down (-1) the model; none likewise.
+std::optional<int> own_neighbour(const Stage& stage, int chunk, int direction);
 
 StepProgram make_step(const StepSpec& spec);
 

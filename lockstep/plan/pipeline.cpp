@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/plan/pipeline.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/mapped_file.h"
+#include "lockstep/plan/lanes.h"
+#include "lockstep/schedule/check/pipeline.h"
+#include "lockstep/schedule/pipeline/csv.h"
+#include "lockstep/spec/model_size.h"
+#include "lockstep/spec/workload.h"
+
+namespace lockstep::plan {
+namespace {
+
+schedule::PipelineSpec spec_of(const spec::Parallelism& parallelism, int micro_batches) {
+  return {.schedule = schedule::parse_pipeline_schedule(parallelism.schedule),
+          .stages = static_cast<int>(parallelism.pipeline),
+          .micro_batches = micro_batches,
+          .virtual_stages = static_cast<int>(parallelism.virtual_stages)};
+}
+
+schedule::Pipeline read_schedule(const spec::Parallelism& parallelism) {
+  const MappedFile file(parallelism.schedule);
+  schedule::Pipeline pipeline = schedule::parse_pipeline_csv(
+      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, parallelism.schedule);
+  if (const auto check = schedule::check_pipeline(pipeline); check.violation) {
+    throw UsageError(fmt::format("{}: {}", parallelism.schedule, to_string(*check.violation, pipeline)));
+  }
+  if (pipeline.placement.stages != parallelism.pipeline) {
+    throw UsageError(fmt::format("{} is a schedule of {} stages, but parallelism.pipeline = {}",
+                                 parallelism.schedule, pipeline.placement.stages, parallelism.pipeline));
+  }
+  return pipeline;
+}
+
+// By block; what the head costs is the last one's.
+std::vector<double> block_costs(const spec::RunSpec& run) {
+  std::vector<double> costs = spec::block_flops_per_token(run.model, run.training.seq_len);
+  const double head = costs.back();
+  costs.pop_back();
+  costs.back() += head;
+  return costs;
+}
+
+std::vector<schedule::Chunk> given_parts(const std::vector<double>& counts, std::size_t blocks, int parts) {
+  std::vector<schedule::Chunk> chunks;
+  int next = 0;
+  for (const double count : counts) {
+    chunks.push_back({next, next + static_cast<int>(count)});
+    next = chunks.back().end_block;
+  }
+  if (chunks.size() != static_cast<std::size_t>(parts) || next != static_cast<int>(blocks)) {
+    throw UsageError(
+        fmt::format("parallelism.part_blocks gives {} blocks to {} parts, but the model has {} blocks "
+                    "(embedding and last "
+                    "norm are two of them) and the pipeline {} parts",
+                    next, chunks.size(), blocks, parts));
+  }
+  return chunks;
+}
+
+// For every worker's lanes.
+void require_programs(const PipelinePlan& plan, const spec::RunSpec& run, int world) {
+  const spec::Workload workload = spec::workload_of(run, world);
+  const LaneOwnership lanes = first_ownership(run, world);
+  for (Rank rank = 0; rank < lanes.world(); ++rank) {
+    pipeline_of(plan, lanes.count_of(rank) * static_cast<int>(workload.micro_batches_per_lane));
+  }
+}
+
+}  // namespace
+
+Mesh mesh_of(const spec::RunSpec& run, int world) {
+  return {world,
+          {.pipeline = static_cast<int>(run.parallelism.pipeline),
+           .data = static_cast<int>(run.parallelism.data),
+           .tensor = static_cast<int>(run.parallelism.tensor)}};
+}
+
+PipelinePlan read_pipeline_plan(const spec::RunSpec& run, int world) {
+  const spec::Parallelism& parallelism = run.parallelism;
+  const std::vector<double> costs = block_costs(run);
+  PipelinePlan plan = {.placement = {}, .parts = {}, .schedule = parallelism.schedule};
+  if (parallelism.pipeline == 1) {
+    plan.parts = {{0, static_cast<int>(costs.size())}};
+    return plan;
+  }
+  if (parallelism.schedule.ends_with(".csv")) {
+    plan.given = read_schedule(parallelism);
+    plan.placement = plan.given->placement;
+  } else {
+    plan.placement = schedule::placement_of(spec_of(parallelism, 1));
+  }
+  const int parts = plan.placement.parts();
+  if (static_cast<std::size_t>(parts) > costs.size()) {
+    throw UsageError(fmt::format(
+        "parallelism.pipeline = {} with {} makes {} parts, but the model has only {} blocks (embedding and "
+        "last norm are two of them) to share out; use at most {} stages",
+        parallelism.pipeline, parallelism.schedule, parts, costs.size(),
+        costs.size() / static_cast<std::size_t>(plan.placement.chunks)));
+  }
+  plan.parts = parallelism.part_blocks.empty() ? cut_by_cost(costs, parts)
+                                               : given_parts(parallelism.part_blocks, costs.size(), parts);
+  require_programs(plan, run, world);
+  return plan;
+}
+
+// most[p][i]: the cheapest way to cut the first i blocks into p parts, by its most expensive part.
+std::vector<schedule::Chunk> cut_by_cost(std::span<const double> costs, int parts) {
+  const std::size_t blocks = costs.size();
+  LOCKSTEP_CHECK(parts >= 1 && static_cast<std::size_t>(parts) <= blocks);
+  std::vector<double> sums = {0.0};
+  for (const double cost : costs) sums.push_back(sums.back() + cost);
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> most(static_cast<std::size_t>(parts) + 1,
+                                        std::vector<double>(blocks + 1, kNever));
+  auto begins = std::vector<std::vector<std::size_t>>(most.size(), std::vector<std::size_t>(blocks + 1, 0));
+  most[0][0] = 0.0;
+  for (std::size_t part = 1; part < most.size(); ++part) {
+    for (std::size_t end = part; end <= blocks; ++end) {
+      for (std::size_t begin = part - 1; begin < end; ++begin) {
+        const double cost = std::max(most[part - 1][begin], sums[end] - sums[begin]);
+        if (cost >= most[part][end]) continue;
+        most[part][end] = cost;
+        begins[part][end] = begin;
+      }
+    }
+  }
+  std::vector<schedule::Chunk> chunks(static_cast<std::size_t>(parts));
+  std::size_t end = blocks;
+  for (std::size_t part = chunks.size(); part > 0; --part) {
+    const std::size_t begin = begins[part][end];
+    chunks[part - 1] = {static_cast<int>(begin), static_cast<int>(end)};
+    end = begin;
+  }
+  return chunks;
+}
+
+std::vector<schedule::Chunk> chunks_of(const PipelinePlan& plan, Rank stage) {
+  std::vector<schedule::Chunk> chunks;
+  for (int chunk = 0; chunk < plan.placement.chunks; ++chunk) {
+    chunks.push_back(plan.parts[static_cast<std::size_t>(plan.placement.part_of(stage, chunk))]);
+  }
+  return chunks;
+}
+
+schedule::Pipeline pipeline_of(const PipelinePlan& plan, int micro_batches) {
+  if (micro_batches == 0) {
+    return {plan.placement, 0,
+            std::vector<schedule::PipelineProgram>(static_cast<std::size_t>(plan.placement.stages))};
+  }
+  if (!plan.given) {
+    return schedule::make_pipeline({.schedule = schedule::parse_pipeline_schedule(plan.schedule),
+                                    .stages = plan.placement.stages,
+                                    .micro_batches = micro_batches,
+                                    .virtual_stages = plan.placement.chunks});
+  }
+  if (plan.given->micro_batches != micro_batches) {
+    throw UsageError(
+        fmt::format("{} is a schedule of {} micro-batches, but a worker has {} in a step (its lanes x "
+                    "training.global_batch_size / (lanes x training.micro_batch_size))",
+                    plan.schedule, plan.given->micro_batches, micro_batches));
+  }
+  return *plan.given;
+}
+
+schedule::Stage stage_of(const PipelinePlan& plan, Rank stage, int micro_batches) {
+  return {.placement = plan.placement,
+          .rank = stage,
+          .chunks = chunks_of(plan, stage),
+          .passes = pipeline_of(plan, micro_batches).programs[static_cast<std::size_t>(stage)]};
+}
+
+}  // namespace lockstep::plan

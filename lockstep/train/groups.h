@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/mesh/mesh.h"
+
+namespace lockstep::train {
+
+// The ranks that one works with.
+struct Groups {
+  comm::Communicator world = {};     // all
+  comm::Communicator data = {};      // those that hold the same part of the model
+  comm::Communicator pipeline = {};  // those that compute the same lanes with the other parts
+};
+
+// All ranks call it together.
+Groups make_groups(const comm::Communicator& world, const Mesh& mesh);
+
+}  // namespace lockstep::train

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/train/step_rig.h"
+
+#include <cstring>
+#include <thread>
+
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/kernels/compute/threads.h"
+#include "lockstep/model/gpt/model.h"
+#include "lockstep/transport/loopback/endpoint.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr int kRows = 2;
+constexpr int kLength = 24;
+
+model::Model model_of(const Setting& setting) {
+  if (setting.is_gpt) {
+    return model::gpt::make({.layers = setting.layers,
+                             .width = 32,
+                             .heads = 4,
+                             .ffn_width = 64,
+                             .vocabulary = 61,
+                             .positions = kLength,
+                             .dropout = setting.dropout});
+  }
+  model::llama::Config config = kSmallLlama;
+  config.layers = setting.layers;
+  config.dropout = setting.dropout;
+  config.tied = setting.is_tied;
+  return model::llama::make(config);
+}
+
+// Blocks cost the same.
+plan::PipelinePlan plan_of(const Setting& setting, const model::Model& model) {
+  plan::PipelinePlan plan = {.placement = schedule::placement_of(setting.pipeline),
+                             .parts = {},
+                             .schedule = std::string(name_of(setting.pipeline.schedule))};
+  plan.parts = plan::cut_by_cost(std::vector<double>(model.blocks.size(), 1.0), plan.placement.parts());
+  return plan;
+}
+
+Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, const Setting& setting) {
+  kernels::set_threads(1);
+  const model::Model model = model_of(setting);
+  const plan::PipelinePlan plan = plan_of(setting, model);
+  const Mesh mesh(world.size(), {.pipeline = setting.pipeline.stages, .data = lanes.world()});
+  const Holding holding =
+      holding_of(model, plan, make_groups(world, mesh),
+                 {.bucket_elements = setting.bucket_elements, .shards_update = setting.shards_update});
+  Weights weights(holding, setting.dtype, 11, 2);
+  StepRunner runner(model, holding, weights,
+                    {.lanes = lanes,
+                     .micro_batches = setting.micro_batches,
+                     .recompute_every = setting.recompute_every,
+                     .sum = setting.sum,
+                     .pipeline = plan,
+                     .hidden = {kRows, kLength, 32}});
+  Outcome outcome;
+  for (int step = 0; step < 4; ++step) {
+    const auto move = static_cast<std::size_t>(step) - 1;
+    if (step > 0 && move < setting.moves.size()) runner.assign(setting.moves[move]);
+    StepInputs inputs;
+    inputs.batch = [data = setting.one_batch ? 0 : step](int lane, int micro_batch) {
+      return batch_at(data, lane, micro_batch);
+    };
+    inputs.loss_scale = 1.0F / static_cast<float>(lanes.lanes() * setting.micro_batches * kRows * kLength);
+    inputs.max_norm = kMaxNorm;
+    inputs.optimizer = kernels::AdamW{
+        .learning_rate = 1e-2F, .weight_decay = 0.1F, .step = static_cast<std::uint64_t>(step) + 1};
+    outcome.steps.push_back(runner.run(inputs));
+  }
+  for (const at::Tensor& part : {weights.gather_working(), weights.gather_master(), weights.gather_moment(0),
+                                 weights.gather_moment(1)}) {
+    const auto* bytes = static_cast<const std::byte*>(part.data_ptr());
+    outcome.weights.insert(outcome.weights.end(), bytes, bytes + part.nbytes());
+  }
+  return outcome;
+}
+
+}  // namespace
+
+model::Batch batch_at(int step, int lane, int micro_batch) {
+  const auto first = static_cast<std::uint64_t>(((step * 2 + micro_batch) * 8 + lane) * kRows);
+  const at::Tensor tokens = at::empty({kRows, kLength + 1}, at::kInt);
+  auto* token = tokens.data_ptr<std::int32_t>();
+  for (int i = 0; i < kRows * (kLength + 1); ++i) {
+    token[i] = (step * 7919 + lane * 104729 + micro_batch * 1299709 + i * i * 31) % 61;
+  }
+  model::Batch batch = {tokens.narrow(1, 0, kLength).contiguous(), tokens.narrow(1, 1, kLength).contiguous()};
+  batch.samples = {.seed = 5, .numbers = {first, first + 1}};
+  return batch;
+}
+
+std::vector<Outcome> train(const LaneOwnership& lanes, const Setting& setting) {
+  auto endpoints = transport::make_loopback(lanes.world() * setting.pipeline.stages);
+  std::vector<Outcome> outcomes(endpoints.size());
+  std::vector<std::jthread> ranks;
+  for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
+    ranks.emplace_back([&, rank, endpoint = std::move(endpoints[rank])]() mutable {
+      const comm::Communicator world(std::move(endpoint), {.name = "world"});
+      outcomes[rank] = train_as(world, lanes, setting);
+    });
+  }
+  ranks.clear();
+  return outcomes;
+}
+
+void expect_same(const Outcome& found, const Outcome& expected, const std::string& what) {
+  ASSERT_EQ(found.steps.size(), expected.steps.size()) << what;
+  for (std::size_t i = 0; i < found.steps.size(); ++i) {
+    EXPECT_EQ(std::memcmp(&found.steps[i].loss_sum, &expected.steps[i].loss_sum, sizeof(double)), 0)
+        << what << ", step " << i << ": " << found.steps[i].loss_sum << " and " << expected.steps[i].loss_sum;
+    EXPECT_EQ(found.steps[i].gradient_norm, expected.steps[i].gradient_norm) << what << ", step " << i;
+  }
+  EXPECT_EQ(found.weights, expected.weights) << what;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small models trained for a few steps by ranks that are threads, to compare layouts bit by bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/model/block.h"
+#include "lockstep/model/llama/model.h"
+#include "lockstep/train/step_runner.h"
+
+namespace lockstep::train {
+
+inline constexpr model::llama::Config kSmallLlama = {.layers = 2,
+                                                     .width = 32,
+                                                     .heads = 4,
+                                                     .kv_heads = 2,
+                                                     .head_width = 8,
+                                                     .ffn_width = 64,
+                                                     .vocabulary = 61,
+                                                     .positions = 24,
+                                                     .tied = true};
+
+// Gradients are clipped to it in every step.
+inline constexpr double kMaxNorm = 0.1;
+
+// Which samples stand at a place of a step, whoever asks.
+model::Batch batch_at(int step, int lane, int micro_batch);
+
+struct Setting {
+  DType dtype = DType::fp32;
+  int micro_batches = 2;
+  int recompute_every = 0;
+  std::int64_t bucket_elements = 1000;
+  bool shards_update = true;
+  SumOptions sum = {};
+  bool one_batch = false;                 // the same data in every step
+  std::vector<LaneOwnership> moves = {};  // before steps 1, 2, ...
+  float dropout = 0.0F;
+  bool is_gpt = false;
+  bool is_tied = true;  // of llama
+  int layers = 2;
+  schedule::PipelineSpec pipeline = {};  // but for its micro-batches
+};
+
+struct Outcome {
+  std::vector<StepResult> steps;
+  std::vector<std::byte> weights;  // all that is remembered
+};
+
+// One thread per rank; what every rank ends with. The ranks are as many as own lanes, for every stage.
+std::vector<Outcome> train(const LaneOwnership& lanes, const Setting& setting);
+
+void expect_same(const Outcome& found, const Outcome& expected, const std::string& what);
+
+}  // namespace lockstep::train
