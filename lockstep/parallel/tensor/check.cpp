@@ -56,6 +56,11 @@ void check_tensor_lanes(const DividedSizes& sizes, int lanes, int workers) {
         fmt::format("parallelism.tensor = {} does not divide parallelism.tensor_lanes = {}; take {}", workers,
                     lanes, fmt::join(powers_up_to(lanes), " or ")));
   }
+  if (lanes == 1) return;
+  if (sizes.heads == 0) {
+    throw UsageError(fmt::format(
+        "parallelism.tensor_lanes = {}: the layers of this model cannot be divided; take 1", lanes));
+  }
   check_divisible("model.heads", sizes.heads, lanes);
   check_divisible("model.ffn_width", sizes.ffn_width, lanes);
   check_kv_heads(sizes, lanes);

@@ -16,11 +16,11 @@
 
 namespace lockstep::parallel {
 
-// Sizes of a model that lanes divide.
+// Sizes of a model that lanes divide; no heads: its layers cannot be divided.
 struct DividedSizes {
-  std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;
-  std::int64_t ffn_width = 1;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t ffn_width = 0;
 };
 
 // UsageError unless `lanes` is a power of two that the number of workers that share a layer divides, and

@@ -3,6 +3,7 @@
 // Whoever computes the tensor lanes: hidden states, losses and all gradients have the same bits.
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <ATen/ops/empty.h>
@@ -18,6 +19,9 @@
 #include "lockstep/model/pass.h"
 #include "lockstep/nn/fan.h"
 #include "lockstep/nn/head_loss.h"
+#include "lockstep/nn/tensor_view.h"
+#include "lockstep/parallel/tensor/divided_model.h"
+#include "lockstep/parallel/tensor/lane_parameters.h"
 #include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/parallel/tensor/shared_gradients.h"
 #include "lockstep/parallel/tensor/team.h"
@@ -87,7 +91,7 @@ model::Batch batch_of(const Setting& setting, int number) {
   for (int i = 0; i < tokens.numel(); ++i) {
     tokens.data_ptr<std::int32_t>()[i] = (number * 7919 + i * i * 31 + i) % kVocabulary;
   }
-  model::Batch batch = {tokens.narrow(1, 0, length).contiguous(), tokens.narrow(1, 1, length).contiguous()};
+  model::Batch batch = {tokens.narrow(1, 0, length).clone(), tokens.narrow(1, 1, length).clone()};
   batch.targets[0][1] = -1;
   batch.samples.seed = 5;
   for (std::int64_t i = 0; i < setting.sequences; ++i) {
@@ -97,89 +101,62 @@ model::Batch batch_of(const Setting& setting, int number) {
 }
 
 // Nothing is zero or one: nothing may hide.
-at::Tensor value_of(ParameterSpec spec, at::ScalarType dtype) {
+void fill(ParameterSpec spec, const LaneShard& shard, const at::Tensor& part) {
   const double centre = spec.initial == model::Initial::ones ? 1.0 : 0.0;
   spec.initial = model::Initial::normal;
   spec.deviation = 0.1F;
-  const at::Tensor value = at::empty(spec.shape, at::kFloat);
-  initial_part(spec, shard_of(spec, {}, {}, 1, 0), 7,
-               {value.data_ptr<float>(), static_cast<std::size_t>(value.numel())});
-  return value.add(centre).to(dtype);
+  const at::Tensor values = at::empty({part.numel()}, at::kFloat);
+  initial_part(spec, shard, 7, nn::floats_of(values));
+  part.view({-1}).copy_(values.add(centre));
 }
 
-// The parameters that the lanes here have, and where their gradients are.
-class LaneParameters {
+// What a rank has of a model: values and gradients of the lanes that it computes.
+class Share {
  public:
-  LaneParameters(const model::Model& model, const Setting& setting, const nn::LaneShare& share)
-      : setting_(setting), share_(share) {
-    for (const ParameterSpec& spec : model::parameters_of(model)) add(spec);
-    for (const auto& block : model.blocks) {
-      std::vector<const nn::Parameter*>& list = blocks_.emplace_back();
-      for (int i = 0; i < share.count; ++i) {
-        for (const ParameterSpec& spec : block->parameters()) list.push_back(in_lane(spec.name, i));
+  Share(const model::Model& model, const Setting& setting, const nn::LaneShare& share)
+      : share_(share),
+        model_(model, rules_of(setting), sizes_of(setting), share.lanes),
+        layout_(model_.of_lane()),
+        values_(at::zeros({share.count, layout_.elements()}, setting.dtype)),
+        gradients_(at::zeros({share.count, layout_.elements()}, at::kFloat)) {
+    for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
+      const std::string& name = layout_.specs()[i].name;
+      for (int lane = 0; lane < share.count; ++lane) {
+        fill(model_.whole(name), model_.shard(name, share.first + lane), part(values_, i, lane));
       }
     }
-    for (int i = 0; i < share.count; ++i) head_.push_back(in_lane(model.head.weight.name, i));
+    parameters_.emplace(model_, layout_, values_, gradients_);
   }
 
-  model::BlockParameters of_block(std::size_t block) const {
-    return {blocks_[block], static_cast<std::size_t>(share_.count)};
-  }
-  nn::DividedHead head() const { return {head_, kVocabulary}; }
+  const LaneParameters& parameters() const { return *parameters_; }
 
   // What the lanes here have of each gradient at its place in the whole parameter, zero elsewhere.
-  std::map<std::string, at::Tensor> gradients(const comm::Communicator& group) {
+  std::map<std::string, at::Tensor> gradients(const comm::Communicator& group) const {
     sum_shared(group);
     std::map<std::string, at::Tensor> whole;
-    for (const auto& [name, one] : all_) {
-      whole[name] = at::zeros(one.spec.shape, at::kFloat);
-      for (int i = 0; i < share_.count; ++i) put_part(shard(one.spec, i), one.gradients[i], whole[name]);
+    for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
+      const std::string& name = layout_.specs()[i].name;
+      whole[name] = at::zeros(model_.whole(name).shape, at::kFloat);
+      for (int lane = 0; lane < share_.count; ++lane) {
+        put_part(model_.shard(name, share_.first + lane), part(gradients_, i, lane), whole[name]);
+      }
     }
     return whole;
   }
 
  private:
-  struct One {
-    ParameterSpec spec;
-    std::vector<nn::Parameter> parameters;  // one, or one for each lane here
-    std::vector<at::Tensor> gradients;      // for each lane here
-  };
-
-  LaneShard shard(const ParameterSpec& spec, int index) const {
-    return shard_of(spec, model::rule_of(rules_of(setting_), spec.name), sizes_of(setting_), share_.lanes,
-                    share_.first + index);
-  }
-
-  void add(const ParameterSpec& spec) {
-    One& one = all_[spec.name];
-    one.spec = spec;
-    const at::Tensor whole = value_of(spec, setting_.dtype);
-    const LaneShard first = shard(spec, 0);
-    std::vector<std::int64_t> stacked = first.shape;
-    stacked.insert(stacked.begin(), share_.count);
-    const at::Tensor gradients = at::zeros(stacked, at::kFloat);
-    for (int i = 0; i < share_.count; ++i) one.gradients.push_back(gradients[i]);
-    if (first.replicated && share_.lanes > 1) {
-      one.parameters.push_back({spec.name, whole.requires_grad_(), gradients});
-      return;
-    }
-    for (int i = 0; i < share_.count; ++i) {
-      const at::Tensor part = at::empty(first.shape, whole.options());
-      take_part(shard(spec, i), whole, part);
-      one.parameters.push_back({spec.name, part.requires_grad_(), gradients[i]});
-    }
-  }
-
-  const nn::Parameter* in_lane(const std::string& name, int index) const {
-    const std::vector<nn::Parameter>& parameters = all_.at(name).parameters;
-    return &parameters[parameters.size() == 1 ? 0 : static_cast<std::size_t>(index)];
+  at::Tensor part(const at::Tensor& all, std::size_t index, int lane) const {
+    const auto [first, count] = layout_.places()[index];
+    return all[lane].narrow(0, first, count);
   }
 
   void sum_shared(const comm::Communicator& group) const {
     std::map<int, std::vector<std::vector<at::Tensor>>> by_sharing;
-    for (const auto& [name, one] : all_) {
-      const int sharing = shard(one.spec, 0).sharing.count;
-      if (sharing > 1) by_sharing[sharing].push_back(one.gradients);
+    for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
+      const int sharing = model_.shard(layout_.specs()[i].name, 0).sharing.count;
+      if (sharing == 1) continue;
+      std::vector<at::Tensor>& lanes = by_sharing[sharing].emplace_back();
+      for (int lane = 0; lane < share_.count; ++lane) lanes.push_back(part(gradients_, i, lane));
     }
     std::vector<int> numbers;
     for (const auto& [sharing, gradients] : by_sharing) numbers.push_back(sharing);
@@ -187,11 +164,12 @@ class LaneParameters {
     for (const auto& [sharing, gradients] : by_sharing) shared.sum(gradients, sharing);
   }
 
-  Setting setting_;
   nn::LaneShare share_;
-  std::map<std::string, One> all_;
-  std::vector<std::vector<const nn::Parameter*>> blocks_;
-  std::vector<const nn::Parameter*> head_;
+  DividedModel model_;
+  model::FlatLayout layout_;
+  at::Tensor values_;
+  at::Tensor gradients_;
+  std::optional<LaneParameters> parameters_;
 };
 
 struct Outcome {
@@ -205,7 +183,8 @@ struct Outcome {
 Outcome computed(const Setting& setting, const comm::Communicator& group, const nn::LaneTeam* team) {
   kernels::set_threads(setting.threads);
   const model::Model model = model_of(setting);
-  LaneParameters parameters(model, setting, team == nullptr ? nn::LaneShare() : team->share());
+  const Share share(model, setting, team == nullptr ? nn::LaneShare() : team->share());
+  const LaneParameters& parameters = share.parameters();
   Outcome outcome;
   for (int number = 0; number < 2; ++number) {
     model::Batch batch = batch_of(setting, number);
@@ -227,7 +206,7 @@ Outcome computed(const Setting& setting, const comm::Communicator& group, const 
     at::Tensor gradient = loss.x_gradient;
     for (std::size_t i = model.blocks.size(); i-- > 0;) gradient = backward(std::move(passes[i]), gradient);
   }
-  outcome.gradients = parameters.gradients(group);
+  outcome.gradients = share.gradients(group);
   return outcome;
 }
 

@@ -138,6 +138,9 @@ std::string refusal(const DividedSizes& sizes, int lanes, int workers = 1) {
 TEST(Shards, WhatCannotBeDividedIsRefusedWithWhatWouldFit) {
   EXPECT_EQ(refusal({8, 4, 64}, 4, 2), "accepted");
   EXPECT_EQ(refusal({8, 2, 64}, 4, 4), "accepted");
+  EXPECT_EQ(refusal({}, 1), "accepted");
+  EXPECT_EQ(refusal({}, 2),
+            "parallelism.tensor_lanes = 2: the layers of this model cannot be divided; take 1");
   EXPECT_EQ(refusal({8, 2, 64}, 3), "parallelism.tensor_lanes = 3 must be a power of two (1, 2, 4, ...)");
   EXPECT_EQ(refusal({8, 2, 64}, 0), "parallelism.tensor_lanes = 0 must be a power of two (1, 2, 4, ...)");
   EXPECT_EQ(refusal({8, 2, 64}, 4, 3),
