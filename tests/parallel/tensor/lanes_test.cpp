@@ -291,12 +291,9 @@ TEST(TensorLanes, AreTheSameBitsWhoeverComputesThem) {
 }
 
 TEST(TensorLanes, AreTheSameBitsWithFewTokens) {
-  for (const bool is_gpt : {true, false}) {
-    for (const std::int64_t length : {3, 5}) {  // lanes without tokens, and one with fewer than others
-      expect_same_bits_for_all({.is_gpt = is_gpt, .dtype = at::kBFloat16, .sequences = 1, .length = length},
-                               {1, 2, 4});
-    }
-  }
+  // A lane without tokens; a lane without and one with fewer than others.
+  expect_same_bits_for_all({.is_gpt = true, .dtype = at::kBFloat16, .sequences = 1, .length = 3}, {1, 4});
+  expect_same_bits_for_all({.dtype = at::kBFloat16, .sequences = 1, .length = 5}, {1, 4});
 }
 
 TEST(TensorLanes, AreTheSameBitsInHalfPrecision) {
