@@ -137,15 +137,26 @@ const ParameterSpec& FlatLayout::at(std::size_t element) const {
   return specs_[static_cast<std::size_t>(behind - places_.begin())];
 }
 
+namespace {
+
+Parameters::Views views_of(const FlatLayout& layout, const at::Tensor& flat) {
+  LOCKSTEP_CHECK(flat.numel() == layout.elements());
+  return [flat](const Place& place) { return flat.narrow(0, place.first, place.count); };
+}
+
+}  // namespace
+
 Parameters::Parameters(const FlatLayout& layout, const at::Tensor& values, const at::Tensor& gradients)
+    : Parameters(layout, views_of(layout, values), views_of(layout, gradients)) {}
+
+Parameters::Parameters(const FlatLayout& layout, const Views& values, const Views& gradients)
     : head_(layout.head()) {
-  LOCKSTEP_CHECK(values.numel() == layout.elements() && gradients.numel() == layout.elements());
   for (std::size_t i = 0; i < layout.specs().size(); ++i) {
-    const auto [first, count] = layout.places()[i];
+    const Place& place = layout.places()[i];
     const ParameterSpec& spec = layout.specs()[i];
     all_.push_back({.name = spec.name,
-                    .value = values.narrow(0, first, count).view(spec.shape).detach().requires_grad_(),
-                    .gradient = gradients.narrow(0, first, count).view(spec.shape)});
+                    .value = values(place).view(spec.shape).detach().requires_grad_(),
+                    .gradient = gradients(place).view(spec.shape)});
   }
   for (std::size_t block = 0; block < layout.blocks(); ++block) {
     std::vector<const nn::Parameter*>& mine = blocks_.emplace_back();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -80,10 +81,14 @@ class FlatLayout {
 // The head computes with a parameter of the first block.
 bool is_tied(const Model& model);
 
-// The parameters as blocks want them: views of two flat tensors that others own as well.
+// The parameters as blocks want them: views of memory that others own as well.
 class Parameters {
  public:
-  // `values`: layout.elements() of the working dtype; `gradients`: as many fp32.
+  // The elements of a place, flat.
+  using Views = std::function<at::Tensor(const Place&)>;
+  // `values` are of the working dtype, `gradients` fp32.
+  Parameters(const FlatLayout& layout, const Views& values, const Views& gradients);
+  // The same, of flat tensors with layout.elements().
   Parameters(const FlatLayout& layout, const at::Tensor& values, const at::Tensor& gradients);
   Parameters(const Parameters&) = delete;
   Parameters& operator=(const Parameters&) = delete;

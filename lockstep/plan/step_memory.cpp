@@ -4,6 +4,7 @@
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
 #include "lockstep/plan/block_memory.h"
+#include "lockstep/plan/buckets.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/schedule/check/step.h"
@@ -16,8 +17,10 @@ namespace {
 // What the rank has to do with of the whole.
 struct Share {
   Coordinates place;
-  int sharers = 1;  // of the update
+  int sharers = 1;  // data-parallel workers
+  int zero_stage = 0;
   PipelinePlan pipeline;
+  std::vector<std::int64_t> parameters;  // by block; a head of its own is with the last
 
   bool has_part(int part) const { return pipeline.placement.holder_of(part).rank == place.pipeline; }
   bool has_head() const { return has_part(pipeline.placement.parts() - 1); }
@@ -25,62 +28,105 @@ struct Share {
 
 Share share_of(const spec::RunSpec& run, int world, Rank rank) {
   const Mesh mesh = mesh_of(run, world);
-  return {.place = mesh.coordinates_of(rank),
-          .sharers = run.parallelism.zero_stage > 0 ? mesh.size(Axis::data) : 1,
-          .pipeline = read_pipeline_plan(run, world)};
+  const int sharers = mesh.size(Axis::data);
+  Share share = {.place = mesh.coordinates_of(rank),
+                 .sharers = sharers,
+                 .zero_stage = sharers > 1 ? static_cast<int>(run.parallelism.zero_stage) : 0,
+                 .pipeline = read_pipeline_plan(run, world),
+                 .parameters = spec::block_parameter_counts(run.model)};
+  const std::int64_t head = share.parameters.back();
+  share.parameters.pop_back();
+  share.parameters.back() += head;
+  return share;
 }
 
 bool is_tied(const spec::Model& model) {
   return model.tied_embeddings && model.name != spec::ModelFamily::mlp;
 }
 
-// Buckets do not change what is kept: one serves for all.
-schedule::StepCost cost_of_step(const spec::RunSpec& run, int world, const Share& share) {
+// One bucket for each chunk, as runs have them that share out gradients.
+void give_buckets(const spec::RunSpec& run, const Share& share, std::span<const schedule::Chunk> chunks,
+                  schedule::StepSpec& step) {
+  step.bucket_blocks.clear();
+  for (const schedule::Chunk& chunk : chunks) {
+    std::uint64_t elements = 0;
+    for (int block = chunk.first_block; block < chunk.end_block; ++block) {
+      elements += static_cast<std::uint64_t>(share.parameters[static_cast<std::size_t>(block)]);
+    }
+    step.bucket_blocks.push_back(chunk.first_block);
+    step.bucket_memory.push_back(
+        {.weights = elements * size_of(run.training.dtype), .gradients = elements * sizeof(float)});
+  }
+}
+
+schedule::StepSpec step_of(const spec::RunSpec& run, int world, const Share& share) {
   const spec::Workload workload = spec::workload_of(run, world);
   const LaneOwnership lanes = first_ownership(run, world);
   const auto owner = static_cast<std::size_t>(share.place.data);
   schedule::StepSpec step = {
+      .blocks = static_cast<int>(share.parameters.size()),
       .first_lane = lanes.first_lane[owner],
       .end_lane = lanes.first_lane[owner + 1],
       .micro_batches = static_cast<int>(workload.micro_batches_per_lane),
       .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0)),
+      .shards_update = share.zero_stage >= 1,
+      .shards_gradients = share.zero_stage >= 2,
+      .shards_weights = share.zero_stage >= 3,
       .tied = is_tied(run.model),
       .block_memory = block_memory(run.model, run.training)};
-  step.blocks = static_cast<int>(step.block_memory.size());
+  const int micro_batches = (step.end_lane - step.first_lane) * step.micro_batches;
   if (run.parallelism.pipeline > 1) {
-    step.stage = stage_of(share.pipeline, share.place.pipeline,
-                          (step.end_lane - step.first_lane) * step.micro_batches);
+    step.stage = stage_of(share.pipeline, share.place.pipeline, micro_batches);
+    // Others do not change what is kept: one serves for all.
     step.bucket_blocks = {step.stage->chunks.front().first_block};
+  } else if (step.shards_gradients) {
+    step.stage =
+        schedule::breadth_first_stage(group_blocks(share.parameters, kBucketElements), micro_batches);
   }
+  if (step.shards_gradients) give_buckets(run, share, step.stage->chunks, step);
+  return step;
+}
+
+schedule::StepCost cost_of_step(const spec::RunSpec& run, int world, const Share& share) {
+  const schedule::StepSpec step = step_of(run, world, share);
   const schedule::StepCheck check = schedule::check_step(step, schedule::make_step(step));
   LOCKSTEP_CHECK(!check.violation, check.violation->reason);
   return check.cost;
 }
 
 struct Parameters {
-  std::uint64_t updated = 0;
-  std::uint64_t held = 0;  // also those of a head that another stage updates
+  std::uint64_t updated = 0;   // by the ranks that hold this part
+  std::uint64_t borrowed = 0;  // those of a head that another stage updates
 };
 
 Parameters parameters_of(const spec::RunSpec& run, const Share& share) {
-  const std::vector<std::int64_t> counts = spec::block_parameter_counts(run.model);
   Parameters parameters;
   for (const schedule::Chunk& chunk : chunks_of(share.pipeline, share.place.pipeline)) {
     for (int block = chunk.first_block; block < chunk.end_block; ++block) {
-      parameters.updated += static_cast<std::uint64_t>(counts[static_cast<std::size_t>(block)]);
+      parameters.updated += static_cast<std::uint64_t>(share.parameters[static_cast<std::size_t>(block)]);
     }
   }
-  if (share.has_head()) parameters.updated += static_cast<std::uint64_t>(counts.back());
-  parameters.held = parameters.updated;
-  const bool borrows = is_tied(run.model) && share.has_head() && !share.has_part(0);
-  if (borrows) parameters.held += static_cast<std::uint64_t>(run.model.vocab_size * run.model.width);
+  if (is_tied(run.model) && share.has_head() && !share.has_part(0)) {
+    parameters.borrowed = static_cast<std::uint64_t>(run.model.vocab_size * run.model.width);
+  }
   return parameters;
+}
+
+// Of the values in fp32 that the working ones do not have.
+std::uint64_t master_bytes(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return sizeof(std::uint16_t);
+    case DType::fp16:
+      return sizeof(float);
+    default:
+      return 0;
+  }
 }
 
 std::uint64_t optimizer_bytes(const spec::RunSpec& run) {
   const std::uint64_t moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1;
-  const std::uint64_t master = run.training.dtype == DType::fp32 ? 0 : 1;
-  return (master + moments) * sizeof(float);
+  return moments * sizeof(float) + master_bytes(run.training.dtype);
 }
 
 }  // namespace
@@ -88,12 +134,14 @@ std::uint64_t optimizer_bytes(const spec::RunSpec& run) {
 StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank) {
   const Share share = share_of(run, world, rank);
   const schedule::StepCost cost = cost_of_step(run, world, share);
-  const Parameters parameters = parameters_of(run, share);
+  const auto [updated, borrowed] = parameters_of(run, share);
   const auto sharers = static_cast<std::uint64_t>(share.sharers);
+  const std::uint64_t own = (updated + sharers - 1) / sharers;
+  const auto slots = static_cast<std::uint64_t>(cost.slots);
   const bool loses = cost.kept_passes > 0 && share.has_head();
-  return {.weights = parameters.held * size_of(run.training.dtype),
-          .optimizer = (parameters.updated + sharers - 1) / sharers * optimizer_bytes(run),
-          .gradients = static_cast<std::uint64_t>(cost.slots) * parameters.held * sizeof(float),
+  return {.weights = (borrowed + (share.zero_stage >= 3 ? own : updated)) * size_of(run.training.dtype),
+          .optimizer = (share.zero_stage >= 1 ? own : updated) * optimizer_bytes(run),
+          .gradients = (slots * borrowed + (share.zero_stage >= 2 ? own : slots * updated)) * sizeof(float),
           .activations = cost.pass_bytes + (loses ? head_memory(run.model, run.training) : 0)};
 }
 

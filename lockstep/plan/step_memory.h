@@ -13,7 +13,8 @@ namespace lockstep::plan {
 struct StepMemory {
   std::uint64_t weights = 0;    // in the dtype that blocks compute with
   std::uint64_t optimizer = 0;  // of the rank's share: values in fp32, if the weights are not, and moments
-  std::uint64_t gradients = 0;  // the slots of the step program
+  std::uint64_t gradients = 0;  // the slots of the step program, or the rank's share of them
+  // Also weights and gradients that come and go, when they are shared out.
   std::uint64_t activations = 0;
 
   std::uint64_t total() const { return weights + optimizer + gradients + activations; }

@@ -184,8 +184,10 @@ std::vector<Key> parallelism() {
           "norm count as blocks; empty: so that all parts cost about the same",
           {{1, 10002}}),
       row<in, &P::zero_stage>(
-          "zero_stage", "what data-parallel workers share out: 0 nothing, 1 the optimizer's work and memory",
-          {{0, 1}}),
+          "zero_stage",
+          "what data-parallel workers share out: 0 nothing, 1 the optimizer's work and memory, 2 also the "
+          "gradients, 3 also the weights",
+          {{0, 3}}),
       row<in, &P::sequence_parallel>("sequence_parallel", "norms are shared out over tensor-parallel workers",
                                      {.reserved = true}),
       row<in, &P::recompute>("recompute",

@@ -4,40 +4,58 @@
 #include <algorithm>
 #include <cstring>
 
-#include <ATen/ops/from_blob.h>
-
 #include "lockstep/kernels/compute/update/blocks.h"
 #include "lockstep/kernels/reduce.h"
 
 namespace lockstep::train {
 
-GradientSlots::GradientSlots(const Holding& holding, const at::Tensor& values)
-    : holding_(holding), values_(values) {}
+GradientSlots::GradientSlots(const Holding& holding, BufferPool& pool, const Weights& weights)
+    : holding_(holding), pool_(pool), weights_(weights) {
+  if (!holding.shards_gradients) return;
+  for (const Range& own : holding.partition.own) shares_.emplace_back(own.size());
+}
 
 void GradientSlots::grow(int slots) {
-  const model::FlatLayout& layout = holding_.layout;
   while (slots_.size() < static_cast<std::size_t>(slots)) {
-    Slot slot = {holding_.groups.world.allocate(holding_.partition.elements * sizeof(float)), nullptr};
+    Slot slot = {std::make_unique<HeldMemory>(holding_, at::kFloat, holding_.shards_gradients, pool_),
+                 nullptr};
+    HeldMemory& memory = *slot.memory;
     // What fills up chunks and the last bucket is added and sent like gradients; it must be finite.
-    std::ranges::fill(slot.memory.as<float>(), 0.0F);
-    const at::Tensor gradients = at::from_blob(slot.memory.bytes().data(), {layout.elements()}, at::kFloat);
-    slot.parameters = std::make_unique<model::Parameters>(layout, values_, gradients);
+    if (!holding_.shards_gradients)
+      clear(std::span(reinterpret_cast<float*>(memory.bytes({0, holding_.partition.elements}).data()),
+                      holding_.partition.elements));
+    slot.parameters = std::make_unique<model::Parameters>(
+        holding_.layout, [&](const model::Place& place) { return weights_.view(place); },
+        [&](const model::Place& place) { return memory.view(place); });
     slots_.push_back(std::move(slot));
   }
 }
 
 std::span<float> GradientSlots::floats(int slot, Range elements) const {
-  return slots_[static_cast<std::size_t>(slot)].memory.as<float>().subspan(elements.begin, elements.size());
+  return {reinterpret_cast<float*>(memory(slot).bytes(elements).data()), elements.size()};
 }
 
-void GradientSlots::clear(int slot, Range elements) {
-  const std::span<float> all = floats(slot, elements);
-  kernels::for_each_block(all.size(), [&](kernels::Block block) {
-    std::memset(all.data() + block.first, 0, block.count * sizeof(float));
+void GradientSlots::clear(std::span<float> values) const {
+  kernels::for_each_block(values.size(), [&](kernels::Block block) {
+    std::memset(values.data() + block.first, 0, block.count * sizeof(float));
   });
 }
 
-void GradientSlots::merge(int into, int from, Range elements) const {
+void GradientSlots::clear(int slot, std::size_t chunk) {
+  const std::vector<Bucket>& buckets = holding_.partition.buckets;
+  for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
+    if (!overlap(buckets[bucket].elements, holding_.layout.chunks()[chunk])) continue;
+    memory(slot).acquire(bucket);
+    clear(floats(slot, buckets[bucket].elements));
+  }
+}
+
+void GradientSlots::clear_borrowed(int slot, Range elements) {
+  clear(floats(slot, elements));
+}
+
+void GradientSlots::merge(int into, int from, std::size_t bucket) {
+  const Range elements = holding_.partition.buckets[bucket].elements;
   const std::span<float> lower = floats(into, elements);
   const std::span<float> upper = floats(from, elements);
   kernels::for_each_block(lower.size(), [&](kernels::Block block) {
@@ -46,6 +64,24 @@ void GradientSlots::merge(int into, int from, Range elements) const {
         {.data = sum}, {.data = reinterpret_cast<const std::byte*>(upper.data() + block.first), .merges = 1}};
     kernels::combine({.dtype = DType::fp32}, operands, {&sum, 1}, block.count);
   });
+  memory(from).release(bucket);
+}
+
+void GradientSlots::acquire(int slot, std::size_t bucket) {
+  memory(slot).acquire(bucket);
+}
+
+void GradientSlots::keep_share(int slot, std::size_t bucket) {
+  if (!holding_.shards_gradients) return;
+  std::ranges::copy(floats(slot, holding_.partition.own[bucket]), shares_[bucket].begin());
+  for (const Slot& other : slots_) {
+    if (other.memory->is_there(bucket)) other.memory->release(bucket);
+  }
+}
+
+std::span<const float> GradientSlots::share(int slot, std::size_t bucket) const {
+  if (!holding_.shards_gradients) return floats(slot, holding_.partition.own[bucket]);
+  return shares_[bucket];
 }
 
 }  // namespace lockstep::train

@@ -1,31 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/holding.h"
 
+#include <utility>
+
+#include "lockstep/plan/buckets.h"
+
 namespace lockstep::train {
+namespace {
+
+// A head of its own is with the last block.
+std::vector<std::int64_t> elements_of_blocks(const model::FlatLayout& whole) {
+  std::vector<std::int64_t> elements;
+  for (const auto& segment : whole.segments()) {
+    elements.push_back(static_cast<std::int64_t>(segment.elements.size()));
+  }
+  const std::int64_t head = elements.back();
+  elements.pop_back();
+  elements.back() += head;
+  return elements;
+}
+
+}  // namespace
 
 Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, const Groups& groups,
                    const HoldingOptions& options) {
-  std::vector<Range> chunks;
-  for (const schedule::Chunk& chunk : plan::chunks_of(plan, groups.pipeline.rank())) {
-    chunks.push_back(
-        {static_cast<std::size_t>(chunk.first_block), static_cast<std::size_t>(chunk.end_block)});
+  const model::FlatLayout whole(model);
+  const bool shares = groups.data.size() > 1;
+  const bool shards_gradients = shares && options.zero_stage >= 2;
+  std::vector<schedule::Chunk> chunks = {{0, static_cast<int>(model.blocks.size())}};
+  if (groups.pipeline.size() > 1) {
+    chunks = plan::chunks_of(plan, groups.pipeline.rank());
+  } else if (shards_gradients) {
+    chunks = plan::group_blocks(elements_of_blocks(whole), options.bucket_elements);
   }
-  Holding holding = {.whole = model::FlatLayout(model),
-                     .layout = model::FlatLayout(model, chunks, partition_unit(groups.data.size())),
-                     .partition = {},
-                     .groups = groups};
-  holding.partition = partition_of(holding.layout, {.bucket_elements = options.bucket_elements,
-                                                    .world = groups.data.size(),
-                                                    .rank = groups.data.rank(),
-                                                    .shards_update = options.shards_update});
-  return holding;
+  std::vector<Range> runs;
+  for (const schedule::Chunk& chunk : chunks) {
+    runs.push_back({static_cast<std::size_t>(chunk.first_block), static_cast<std::size_t>(chunk.end_block)});
+  }
+  model::FlatLayout layout(model, runs, partition_unit(groups.data.size()));
+  Partition partition =
+      partition_of(layout, {.bucket_elements = shards_gradients ? layout.elements() : options.bucket_elements,
+                            .world = groups.data.size(),
+                            .rank = groups.data.rank(),
+                            .shards_update = shares && options.zero_stage >= 1});
+  return {.whole = whole,
+          .layout = std::move(layout),
+          .partition = std::move(partition),
+          .groups = groups,
+          .chunks = chunks,
+          .shards_gradients = shards_gradients,
+          .shards_weights = shares && options.zero_stage >= 3};
 }
 
 Holding holding_of(const model::Model& model, const comm::Communicator& world,
                    const HoldingOptions& options) {
-  const plan::PipelinePlan plan = {
-      .placement = {}, .parts = {{0, static_cast<int>(model.blocks.size())}}, .schedule = {}};
-  return holding_of(model, plan, {.world = world, .data = world}, options);
+  return holding_of(model, plan::PipelinePlan{}, {.world = world, .data = world}, options);
 }
 
 }  // namespace lockstep::train

@@ -16,14 +16,18 @@ struct Holding {
   model::FlatLayout layout;  // of what is held
   Partition partition;       // of that among the data-parallel ranks
   Groups groups;
+  std::vector<schedule::Chunk> chunks;  // of the blocks that are held
+  // Also shared out; then every chunk is a bucket.
+  bool shards_gradients = false;
+  bool shards_weights = false;
 };
 
 struct HoldingOptions {
   std::int64_t bucket_elements = PartitionOptions{}.bucket_elements;
-  bool shards_update = false;
+  int zero_stage = 0;  // what data-parallel ranks share out: nothing, the update, gradients, weights too
 };
 
-// The part of a stage, the whole of it on every stage's data-parallel rank.
+// The part of a stage; all of it when the pipeline has one.
 Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, const Groups& groups,
                    const HoldingOptions& options);
 

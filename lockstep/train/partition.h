@@ -7,6 +7,7 @@
 #include "lockstep/base/rank.h"
 #include "lockstep/mesh/range.h"
 #include "lockstep/model/parameters.h"
+#include "lockstep/plan/buckets.h"
 
 namespace lockstep::train {
 
@@ -25,7 +26,7 @@ struct Bucket {
 };
 
 struct PartitionOptions {
-  std::int64_t bucket_elements = std::int64_t{4} << 20;  // about
+  std::int64_t bucket_elements = plan::kBucketElements;  // about
   int world = 1;
   Rank rank = 0;
   bool shards_update = false;  // each rank updates its share of every bucket, instead of all of it

@@ -114,12 +114,12 @@ class Run {
         workload_(spec::workload_of(run, world.size())),
         feed_(*sources.feed),
         model_(model_of(run.model)),
-        holding_(
-            holding_of(model_, sources.pipeline, make_groups(world, plan::mesh_of(run, world.size())),
-                       {.shards_update = run.parallelism.zero_stage > 0 && workload_.data_parallel > 1})),
-        weights_(holding_, run.training.dtype, static_cast<std::uint64_t>(run.training.seed),
+        holding_(holding_of(model_, sources.pipeline, make_groups(world, plan::mesh_of(run, world.size())),
+                            {.zero_stage = static_cast<int>(run.parallelism.zero_stage)})),
+        pool_(world),
+        weights_(holding_, pool_, run.training.dtype, static_cast<std::uint64_t>(run.training.seed),
                  run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1),
-        runner_(model_, holding_, weights_,
+        runner_(model_, holding_, pool_, weights_,
                 {.lanes = plan::first_ownership(run, world.size()),
                  .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),
                  .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0)),
@@ -133,7 +133,7 @@ class Run {
       observe_ = std::bind_front(&StepTrace::add, &*trace_);
     }
     if (sources.validation) {
-      validation_.emplace(run, *sources.validation, model_, holding_, sources.pipeline, weights_.working());
+      validation_.emplace(run, *sources.validation, model_, holding_, sources.pipeline, weights_);
     }
   }
 
@@ -239,6 +239,7 @@ class Run {
   const Feed& feed_;
   model::Model model_;
   Holding holding_;
+  BufferPool pool_;
   Weights weights_;
   StepRunner runner_;
   std::optional<Validation> validation_;

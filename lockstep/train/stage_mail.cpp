@@ -24,12 +24,11 @@ Bytes bytes_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-struct StageMail::Pool {
-  std::vector<comm::Buffer> free;
-};
-
 StageMail::StageMail(const comm::Communicator& pipeline, std::vector<std::int64_t> sizes, at::ScalarType type)
-    : pipeline_(pipeline), sizes_(std::move(sizes)), type_(type), pool_(std::make_shared<Pool>()) {}
+    : pipeline_(pipeline),
+      sizes_(std::move(sizes)),
+      type_(type),
+      pool_(std::make_shared<BufferPool>(pipeline)) {}
 
 void StageMail::expect(std::vector<schedule::PipelineMessage> messages) {
   for (const Queue& queue : queues_) {
@@ -52,18 +51,12 @@ void StageMail::ask(Queue& queue) {
 }
 
 at::Tensor StageMail::take_memory() {
-  auto buffer = std::make_shared<comm::Buffer>();
-  if (pool_->free.empty()) {
-    std::size_t bytes = c10::elementSize(type_);
-    for (const std::int64_t size : sizes_) bytes *= static_cast<std::size_t>(size);
-    *buffer = pipeline_.allocate(bytes);
-  } else {
-    *buffer = std::move(pool_->free.back());
-    pool_->free.pop_back();
-  }
+  std::size_t bytes = c10::elementSize(type_);
+  for (const std::int64_t size : sizes_) bytes *= static_cast<std::size_t>(size);
+  const auto buffer = std::make_shared<comm::Buffer>(pool_->take(bytes));
   void* const data = buffer->bytes().data();
   return at::from_blob(
-      data, sizes_, [pool = pool_, buffer](void*) { pool->free.push_back(std::move(*buffer)); }, type_);
+      data, sizes_, [pool = pool_, buffer](void*) { pool->give_back(std::move(*buffer)); }, type_);
 }
 
 at::Tensor StageMail::receive(const schedule::PipelineMessage& message) {

@@ -11,6 +11,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/schedule/pipeline/message.h"
+#include "lockstep/train/buffer_pool.h"
 
 namespace lockstep::train {
 
@@ -34,8 +35,6 @@ class StageMail {
   void finish();
 
  private:
-  // Registered memory that is not in use.
-  struct Pool;
   struct Incoming {
     schedule::PipelineMessage message;
     at::Tensor tensor;
@@ -59,8 +58,8 @@ class StageMail {
   comm::Communicator pipeline_;
   std::vector<std::int64_t> sizes_;
   at::ScalarType type_;
-  std::shared_ptr<Pool> pool_;   // shared with the tensors in its memory
-  std::array<Queue, 2> queues_;  // by payload
+  std::shared_ptr<BufferPool> pool_;  // shared with the tensors in its memory
+  std::array<Queue, 2> queues_;       // by payload
   std::deque<Outgoing> sent_;
 };
 

@@ -24,10 +24,15 @@ schedule::StepSpec spec_of(const model::Model& model, const Holding& holding, co
                              .micro_batches = plan.micro_batches,
                              .recompute_every = plan.recompute_every,
                              .shards_update = holding.partition.shards_update,
+                             .shards_gradients = holding.shards_gradients,
+                             .shards_weights = holding.shards_weights,
                              .tied = model::is_tied(model),
                              .bucket_blocks = {}};
-  if (holding.groups.pipeline.size() > 1) {
-    spec.stage = plan::stage_of(plan.pipeline, stage, (spec.end_lane - spec.first_lane) * plan.micro_batches);
+  const int micro_batches = (spec.end_lane - spec.first_lane) * plan.micro_batches;
+  if (holding.groups.pipeline.size() == 1 && holding.shards_gradients) {
+    spec.stage = schedule::breadth_first_stage(holding.chunks, micro_batches);
+  } else if (holding.groups.pipeline.size() > 1) {
+    spec.stage = plan::stage_of(plan.pipeline, stage, micro_batches);
   }
   // Those of other stages are theirs to prove.
   if (stage != holding.groups.pipeline.rank()) return spec;
@@ -48,7 +53,7 @@ StepProgram proved_program(const model::Model& model, const Holding& holding, co
     programs.push_back(schedule::make_step(specs.back()));
   }
   auto wrong = schedule::check_steps(specs, programs);
-  if (!wrong && specs.front().stage) {
+  if (!wrong && holding.groups.pipeline.size() > 1) {
     std::vector<schedule::StepSpec> stages;
     for (Rank other = 0; other < holding.groups.pipeline.size(); ++other) {
       stages.push_back(spec_of(model, holding, plan, rank, other));

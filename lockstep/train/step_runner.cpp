@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/update/vectors.h"
+#include "lockstep/nn/tensor_view.h"
 #include "lockstep/train/shares.h"
 
 namespace lockstep::train {
@@ -51,14 +52,15 @@ bool computes(Act act) {
 
 }  // namespace
 
-StepRunner::StepRunner(const model::Model& model, const Holding& holding, Weights& weights, StepPlan plan)
+StepRunner::StepRunner(const model::Model& model, const Holding& holding, BufferPool& pool, Weights& weights,
+                       StepPlan plan)
     : model_(model),
       holding_(holding),
       partition_(holding.partition),
       weights_(weights),
       plan_(std::move(plan)),
-      slots_(holding, weights.working()),
-      passes_(model, holding.groups.pipeline, slots_, plan_.hidden, weights.working().scalar_type()),
+      slots_(holding, pool, weights),
+      passes_(model, holding.groups.pipeline, slots_, plan_.hidden, nn::scalar_type_of(weights.dtype())),
       works_(partition_.buckets.size()) {
   assign(plan_.lanes);
 }
@@ -130,13 +132,13 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
     case Act::settle:
       return passes_.settle(action);
     case Act::merge:
-      return slots_.merge(action.slot, action.from_slot,
-                          partition_.buckets[static_cast<std::size_t>(action.bucket)].elements);
+      return slots_.merge(action.slot, action.from_slot, static_cast<std::size_t>(action.bucket));
     case Act::reduce:
       return reduce(action.bucket);
     case Act::share_losses:
       return share_losses();
     case Act::finish:
+      return finish(action.bucket);
     case Act::arrive:
       return works_[static_cast<std::size_t>(action.bucket)].wait();
     case Act::clip:
@@ -145,6 +147,12 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
       return update(action.bucket, inputs);
     case Act::gather:
       return gather(action.bucket);
+    case Act::fetch:
+      return weights_.fetch(static_cast<std::size_t>(action.bucket));
+    case Act::use:
+      return weights_.use(static_cast<std::size_t>(action.bucket));
+    case Act::drop:
+      return weights_.drop(static_cast<std::size_t>(action.bucket));
     case Act::send_head:
       return send_head();
     case Act::receive_head:
@@ -153,14 +161,13 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
 }
 
 void StepRunner::clear(const Action& action) {
-  const auto chunk = static_cast<std::size_t>(action.chunk);
-  slots_.clear(action.slot, holding_.layout.chunks()[chunk]);
+  slots_.clear(action.slot, static_cast<std::size_t>(action.chunk));
   if (!model::is_tied(model_)) return;
   const bool is_first = schedule::chunk_of_part(program_.stage, 0) == action.chunk;
   const bool is_last = schedule::chunk_of_part(program_.stage, last_part()) == action.chunk;
   if (is_last && holding_.layout.borrows_head()) {
     head_gradients_[action.slot].wait();
-    slots_.clear(action.slot, head_elements());
+    slots_.clear_borrowed(action.slot, head_elements());
   } else if (is_first && holder_of_part(last_part()) != program_.stage.rank) {
     head_gradients_[action.slot] = holding_.groups.pipeline.recv_async(
         holder_of_part(last_part()), slots_.bytes(action.slot, head_elements()), {.stream = kHeadStream});
@@ -176,8 +183,19 @@ void StepRunner::send_head_gradient(const Action& action) {
 
 void StepRunner::send_head() {
   if (!result_.updated) return;
-  holding_.groups.pipeline.send(holder_of_part(last_part()), weights_.working(head_elements()),
-                                {.dtype = weights_.dtype(), .stream = kHeadStream});
+  const Range head = head_elements();
+  const auto send = [&] {
+    holding_.groups.pipeline.send(holder_of_part(last_part()), weights_.working(head),
+                                  {.dtype = weights_.dtype(), .stream = kHeadStream});
+  };
+  if (!holding_.shards_weights) return send();
+  const auto holder = std::ranges::find_if(
+      partition_.buckets, [&](const Bucket& bucket) { return bucket.elements.contains(head); });
+  const auto bucket = static_cast<std::size_t>(holder - partition_.buckets.begin());
+  weights_.fetch(bucket);
+  weights_.use(bucket);
+  send();
+  weights_.drop(bucket);
 }
 
 void StepRunner::receive_head() {
@@ -188,8 +206,8 @@ void StepRunner::receive_head() {
 
 // --- Gradients and weights.
 
-std::span<float> StepRunner::own_gradients(std::size_t bucket) const {
-  return slots_.floats(result_slot(bucket), partition_.own[bucket]);
+std::span<const float> StepRunner::own_gradients(std::size_t bucket) const {
+  return slots_.share(result_slot(bucket), bucket);
 }
 
 const std::vector<int>& StepRunner::piece_slots(std::size_t bucket) const {
@@ -207,11 +225,18 @@ void StepRunner::reduce(int bucket) {
   std::vector<Bytes> partials;
   for (int slot : piece_slots(index)) {
     partials.push_back(slots_.bytes(slot, elements));
-    if (sum_->takes_one_value() && slot != result) slots_.merge(result, slot, elements);
+    if (sum_->takes_one_value() && slot != result) slots_.merge(result, slot, index);
   }
+  slots_.acquire(result, index);
   // The sums of earlier buckets have gone through the peers' gradients; a step later is soon enough.
   holding_.groups.data.forget_peer_memory();
   works_[index] = sum_->start(partials, slots_.bytes(result, elements));
+}
+
+void StepRunner::finish(int bucket) {
+  const auto index = static_cast<std::size_t>(bucket);
+  works_[index].wait();
+  slots_.keep_share(result_slot(index), index);
 }
 
 // Every lane's loss is known to its owner, and zero elsewhere: the sum is exact.
@@ -228,8 +253,9 @@ void StepRunner::clip(const StepInputs& inputs) {
       const Range own = intersection(partition_.own[bucket], elements);
       const std::size_t first = (in_whole + own.begin - elements.begin) / kBlock;
       if (own.empty()) continue;
-      kernels::sums_of_squares(slots_.floats(result_slot(bucket), own),
-                               std::span(squares).subspan(first, own.size() / kBlock));
+      kernels::sums_of_squares(
+          own_gradients(bucket).subspan(own.begin - partition_.own[bucket].begin, own.size()),
+          std::span(squares).subspan(first, own.size() / kBlock));
     }
   }
   // As for the losses: each block of squares is known to one rank.
@@ -255,7 +281,9 @@ std::optional<std::size_t> StepRunner::first_not_finite() const {
     });
     for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
       const Range own = intersection(partition_.own[bucket], elements_of(layout.places()[i]));
-      if (own.empty() || !kernels::first_not_finite(slots_.floats(result_slot(bucket), own))) continue;
+      const std::size_t begin = own.begin - partition_.own[bucket].begin;
+      if (own.empty() || !kernels::first_not_finite(own_gradients(bucket).subspan(begin, own.size())))
+        continue;
       first = std::min<std::int64_t>(first, place - order.begin());
     }
   }
@@ -266,7 +294,8 @@ std::optional<std::size_t> StepRunner::first_not_finite() const {
 }
 
 at::Tensor StepRunner::gather_gradients() const {
-  return gather_whole(holding_, [&](std::size_t bucket) { return own_gradients(bucket); });
+  return gather_whole(holding_, DType::fp32,
+                      [&](std::size_t bucket) { return std::as_bytes(own_gradients(bucket)); });
 }
 
 void StepRunner::update(int bucket, const StepInputs& inputs) {
@@ -279,9 +308,7 @@ void StepRunner::gather(int bucket) {
   const auto index = static_cast<std::size_t>(bucket);
   const comm::Communicator& data = holding_.groups.data;
   data.forget_peer_memory();
-  works_[index] = result_.updated
-                      ? data.all_gather_async(weights_.working(index), {.dtype = weights_.dtype()})
-                      : comm::Work();
+  works_[index] = result_.updated ? weights_.gather(index) : comm::Work();
 }
 
 }  // namespace lockstep::train

@@ -51,7 +51,8 @@ struct StepResult {
 class StepRunner {
  public:
   // Proves the program first: InternalError if it is refused. Everything referred to must outlive this.
-  StepRunner(const model::Model& model, const Holding& holding, Weights& weights, StepPlan plan);
+  StepRunner(const model::Model& model, const Holding& holding, BufferPool& pool, Weights& weights,
+             StepPlan plan);
 
   StepResult run(const StepInputs& inputs);
 
@@ -66,6 +67,7 @@ class StepRunner {
  private:
   void play(const schedule::Action& action, const StepInputs& inputs);
   void clear(const schedule::Action& action);
+  void finish(int bucket);
   void send_head_gradient(const schedule::Action& action);
   void send_head();
   void receive_head();
@@ -81,7 +83,7 @@ class StepRunner {
   // Of a tied head, owned or borrowed.
   Range head_elements() const;
   // The gradients that this rank updates with.
-  std::span<float> own_gradients(std::size_t bucket) const;
+  std::span<const float> own_gradients(std::size_t bucket) const;
   const std::vector<int>& piece_slots(std::size_t bucket) const;
   int result_slot(std::size_t bucket) const;
 

@@ -13,6 +13,32 @@
 
 namespace lockstep::train {
 
+namespace {
+
+// All weights that are held, while it lives. They take the memory that gradients have in a step.
+class WeightsThere {
+ public:
+  WeightsThere(Weights& weights, const Holding& holding) : weights_(weights), holding_(holding) {
+    if (!holding_.shards_weights) return;
+    for (std::size_t bucket = 0; bucket < buckets(); ++bucket) weights_.fetch(bucket);
+    for (std::size_t bucket = 0; bucket < buckets(); ++bucket) weights_.use(bucket);
+  }
+  WeightsThere(const WeightsThere&) = delete;
+  WeightsThere& operator=(const WeightsThere&) = delete;
+  ~WeightsThere() {
+    if (!holding_.shards_weights) return;
+    for (std::size_t bucket = 0; bucket < buckets(); ++bucket) weights_.drop(bucket);
+  }
+
+ private:
+  std::size_t buckets() const { return holding_.partition.buckets.size(); }
+
+  Weights& weights_;
+  const Holding& holding_;
+};
+
+}  // namespace
+
 Feed::Options validation_feed(const spec::RunSpec& run) {
   return {.corpora = run.data.validation,
           .sharding = spec::Sharding::sample,
@@ -26,13 +52,15 @@ Feed::Options validation_feed(const spec::RunSpec& run) {
 }
 
 Validation::Validation(const spec::RunSpec& run, const Feed& feed, const model::Model& model,
-                       const Holding& holding, const plan::PipelinePlan& plan, const at::Tensor& values)
+                       const Holding& holding, const plan::PipelinePlan& plan, Weights& weights)
     : model_(model),
       holding_(holding),
       plan_(plan),
       feed_(feed),
-      type_(values.scalar_type()),
-      parameters_(holding.layout, values, no_gradients(holding.layout.elements())),
+      weights_(weights),
+      parameters_(
+          holding.layout, [&](const model::Place& place) { return weights.view(place); },
+          [](const model::Place& place) { return no_gradients(place.count); }),
       micro_batches_(static_cast<int>(run.validation.steps)),
       tokens_(static_cast<double>(run.validation.steps * run.training.micro_batch_size *
                                   spec::targets_per_sample(run))) {}
@@ -62,15 +90,16 @@ std::optional<double> Validation::loss_sum_of(int micro_batch) const {
 at::Tensor Validation::receive_hidden(Rank from, const at::Tensor& targets) const {
   std::vector<std::int64_t> sizes = targets.sizes().vec();
   sizes.push_back(model_.head.weight.shape[1]);
-  const at::Tensor hidden = at::empty(sizes, type_);
+  const at::Tensor hidden = at::empty(sizes, nn::scalar_type_of(weights_.dtype()));
   holding_.groups.pipeline.recv(from, {static_cast<std::byte*>(hidden.data_ptr()), hidden.nbytes()},
                                 {.dtype = nn::dtype_of(hidden)});
   return hidden;
 }
 
-double Validation::loss() const {
+double Validation::loss() {
   const comm::Communicator& data = holding_.groups.data;
   std::vector<double> sums(static_cast<std::size_t>(micro_batches_), 0.0);
+  const WeightsThere weights_there(weights_, holding_);
   for (int i = data.rank(); i < micro_batches_; i += data.size()) {
     sums[static_cast<std::size_t>(i)] = loss_sum_of(i).value_or(0.0);
   }

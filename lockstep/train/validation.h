@@ -8,6 +8,7 @@
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/feed.h"
 #include "lockstep/train/holding.h"
+#include "lockstep/train/weights.h"
 
 namespace lockstep::train {
 
@@ -18,12 +19,12 @@ Feed::Options validation_feed(const spec::RunSpec& run);
 // ranks.
 class Validation {
  public:
-  // Everything referred to must outlive it. `values` are the flat parameters that blocks compute with.
+  // Everything referred to must outlive it.
   Validation(const spec::RunSpec& run, const Feed& feed, const model::Model& model, const Holding& holding,
-             const plan::PipelinePlan& plan, const at::Tensor& values);
+             const plan::PipelinePlan& plan, Weights& weights);
 
   // The mean over all tokens, in nats; the same bits on any number of ranks.
-  double loss() const;
+  double loss();
 
  private:
   // None when the micro-batch ends on another stage.
@@ -34,7 +35,7 @@ class Validation {
   const Holding& holding_;
   plan::PipelinePlan plan_;
   const Feed& feed_;
-  at::ScalarType type_;
+  Weights& weights_;
   model::Parameters parameters_;
   int micro_batches_;
   double tokens_;

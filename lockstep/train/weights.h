@@ -11,6 +11,7 @@
 #include "lockstep/base/bytes.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/kernels/compute/update/optimizers.h"
+#include "lockstep/train/held_memory.h"
 #include "lockstep/train/holding.h"
 
 namespace lockstep::train {
@@ -19,18 +20,18 @@ namespace lockstep::train {
 using OptimizerStep = std::variant<kernels::AdamW, kernels::Sgd>;
 
 // The parameters that a rank holds in the dtype that blocks compute with, and of those that it updates the
-// values in fp32 and what the optimizer remembers.
+// values in fp32 and what the optimizer remembers. When weights are shared out, those that blocks compute
+// with are there between use() and drop().
 class Weights {
  public:
   // First values from the seed: all ranks make theirs together. `moments`: how many floats per parameter the
-  // optimizer remembers (AdamW 2, SGD 1). The holding must outlive this.
-  Weights(const Holding& holding, DType dtype, std::uint64_t seed, int moments);
+  // optimizer remembers (AdamW 2, SGD 1). Everything referred to must outlive this.
+  Weights(const Holding& holding, BufferPool& pool, DType dtype, std::uint64_t seed, int moments);
 
   DType dtype() const { return dtype_; }
-  const at::Tensor& working() const { return working_; }  // flat, of the dtype
-  // Of a bucket, or any elements, in registered memory.
-  Bytes working(std::size_t bucket) const;
-  Bytes working(Range elements) const;
+  // What blocks compute with.
+  at::Tensor view(const model::Place& place) const { return working_.view(place); }
+  Bytes working(Range elements) const { return working_.bytes(elements); }
 
   // Gives elements `first` .. of a parameter their values.
   void assign(std::size_t parameter, std::size_t first, std::span<const float> values);
@@ -40,6 +41,15 @@ class Weights {
   void update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
               float gradient_scale);
 
+  // Weights that every rank has, and that each has updated its share of: starts getting the others'.
+  comm::Work gather(std::size_t bucket) const;
+
+  // Weights that are shared out: starts getting those of a bucket, waits for them, lets them go. All ranks
+  // with this part of the model fetch in the same order.
+  void fetch(std::size_t bucket);
+  void use(std::size_t bucket);
+  void drop(std::size_t bucket);
+
   // All ranks call these together: all parameters of the model in the layout of the whole, as blocks compute
   // with them and in fp32, and what the optimizer remembers.
   at::Tensor gather_working() const;
@@ -48,20 +58,27 @@ class Weights {
 
  private:
   void give_first_values(std::uint64_t seed);
-  // This rank's share of a bucket in fp32: of what is kept for shares only, or of what is kept whole.
+  void write_working(std::span<const float> values, Bytes where) const;
+  // This rank's share of a bucket, of what is kept for shares only.
   std::span<float> share(const at::Tensor& shares, std::size_t bucket) const;
-  std::span<float> master(std::size_t bucket) const;
-  at::Tensor gather(const at::Tensor& shares) const;
+  // The same in the dtype, wherever it is kept.
+  Bytes own_working(std::size_t bucket) const;
+  // The lower halves of its values in fp32, when the working ones are the upper.
+  std::span<std::uint16_t> lower(std::size_t bucket) const;
+  // Its values in fp32: where they are kept, or joined into `memory`.
+  std::span<float> master(std::size_t bucket, std::vector<float>& memory) const;
 
   const Holding& holding_;
   const model::FlatLayout& layout_;  // of the holding, as the partition
   const Partition& partition_;
   DType dtype_;
   std::vector<std::size_t> share_begins_;  // by bucket, in tensors of shares
-  comm::Buffer memory_;
-  at::Tensor working_;               // in memory_
-  at::Tensor master_;                // shares; undefined in fp32, where the working values serve
+  HeldMemory working_;
+  at::Tensor working_shares_;        // when weights are shared out: what they are fetched from
+  at::Tensor lower_;                 // shares; only in bf16
+  at::Tensor master_;                // shares; only in fp16: in fp32 the working values serve
   std::vector<at::Tensor> moments_;  // shares
+  std::vector<comm::Work> fetched_;  // by bucket
 };
 
 }  // namespace lockstep::train

@@ -30,15 +30,34 @@ spec::RunSpec run_of(const std::vector<std::string>& flags) {
 TEST(StepMemory, OfTheStateFollowsTheFormulas) {
   const StepMemory alone = step_memory(run_of({"--parallelism.lanes", "1"}), 1, 0);
   EXPECT_EQ(alone.weights, 2 * kParameters);
-  EXPECT_EQ(alone.optimizer, 12 * kParameters);
+  EXPECT_EQ(alone.optimizer, 10 * kParameters);
   EXPECT_EQ(alone.gradients, 4 * kParameters);
   const StepMemory shared = step_memory(run_of({}), 2, 1);
-  EXPECT_EQ(shared.optimizer, 6 * kParameters);
-  EXPECT_EQ(step_memory(run_of({"--parallelism.zero_stage", "0"}), 2, 1).optimizer, 12 * kParameters);
-  EXPECT_EQ(step_memory(run_of({"--optimizer.name", "sgd"}), 2, 0).optimizer, 4 * kParameters);
+  EXPECT_EQ(shared.optimizer, 5 * kParameters);
+  EXPECT_EQ(step_memory(run_of({"--parallelism.zero_stage", "0"}), 2, 1).optimizer, 10 * kParameters);
+  EXPECT_EQ(step_memory(run_of({"--optimizer.name", "sgd"}), 2, 0).optimizer, 3 * kParameters);
+  EXPECT_EQ(step_memory(run_of({"--training.dtype", "fp16"}), 2, 1).optimizer, 6 * kParameters);
   const StepMemory wide = step_memory(run_of({"--training.dtype", "fp32"}), 2, 0);
   EXPECT_EQ(wide.weights, 4 * kParameters);
   EXPECT_EQ(wide.optimizer, 4 * kParameters) << "the weights are the values in fp32";
+}
+
+TEST(StepMemory, OfWhatIsSharedOutIsAShare) {
+  constexpr std::uint64_t kHalf = kParameters / 2;
+  const StepMemory gradients = step_memory(run_of({"--parallelism.zero_stage", "2"}), 2, 1);
+  EXPECT_EQ(gradients.weights, 2 * kParameters);
+  EXPECT_EQ(gradients.gradients, 4 * kHalf);
+  EXPECT_EQ(gradients.optimizer, 10 * kHalf);
+  const StepMemory all = step_memory(run_of({"--parallelism.zero_stage", "3"}), 2, 1);
+  EXPECT_EQ(all.weights + all.gradients + all.optimizer, 16 * kHalf);
+  // What comes and goes: the table with its gradient, and a layer or two.
+  constexpr std::uint64_t kTable = (50257 + 1024) * 768;
+  constexpr std::uint64_t kLayer = 7'087'872;
+  const std::uint64_t plain = step_memory(run_of({}), 2, 1).activations;
+  EXPECT_GT(all.activations, plain + 4 * kTable);
+  EXPECT_LT(all.activations, plain + 6 * kTable + 3 * 6 * kLayer);
+  EXPECT_EQ(step_memory(run_of({"--parallelism.zero_stage", "3"}), 1, 0).optimizer, 10 * kParameters)
+      << "there is nobody to share with";
 }
 
 TEST(StepMemory, HasASlotForEverySubtreeThatWaits) {
@@ -79,7 +98,7 @@ TEST(StepMemory, OfStagesIsThatOfTheirBlocks) {
   const StepMemory last = step_memory(run, 2, 1);
   EXPECT_EQ(first.weights + last.weights, 2 * (kParameters + kTable)) << "both have the tied table";
   EXPECT_EQ(first.gradients + last.gradients, 4 * (kParameters + kTable));
-  EXPECT_EQ(first.optimizer + last.optimizer, 12 * kParameters) << "which one updates";
+  EXPECT_EQ(first.optimizer + last.optimizer, 10 * kParameters) << "which one updates";
   // Micro-batches in flight, of the blocks of each stage.
   const auto live = [&](const char* schedule, Rank stage) {
     spec::RunSpec other = run;

@@ -145,6 +145,26 @@ TEST(PipelinedStepMutations, AreAllSeen) {
   });
 }
 
+// Pipelines that wait for each other's sums in the middle of their passes can wait for ever.
+TEST(PipelinedStepMutations, AStageThatWaitsForASumTooEarlyIsSeen) {
+  StepSpec spec = stages_of({.schedule = PipelineSchedule::interleaved, .virtual_stages = 2})[0];
+  spec.shards_gradients = true;
+  StepProgram program = make_step(spec);
+  ASSERT_FALSE(check_step(spec, program).violation);
+  const auto is = [](Act act) { return [act](const Action& action) { return action.act == act; }; };
+  const auto finish = std::ranges::find_if(program.actions, is(Act::finish));
+  const Action moved = *finish;
+  program.actions.erase(finish);
+  const auto reduce = std::ranges::find_if(program.actions, is(Act::reduce));
+  ASSERT_EQ(reduce->bucket, moved.bucket);
+  const auto last_pass = std::find_if(program.actions.rbegin(), program.actions.rend(), is(Act::backward));
+  ASSERT_LT(reduce - program.actions.begin(), program.actions.rend() - last_pass)
+      << "there is a pass after the first sum has begun";
+  program.actions.insert(reduce + 1, moved);
+  EXPECT_EQ(check_step(spec, program).violation->reason,
+            "a stage waits for other pipelines before its passes are done");
+}
+
 TEST(PipelinedStepMutations, StagesThatDoNotFitAreSeen) {
   const std::vector<StepSpec> right = stages_of({});
   const auto reason = [&](const std::function<void(std::vector<StepSpec>&)>& change) {

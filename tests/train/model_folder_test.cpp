@@ -61,10 +61,12 @@ TEST_P(TrainedFolder, HasTheLossOfTheRunBitForBit) {
     const LoadedModel loaded(path_);
     EXPECT_EQ(loaded.spec(), run.model);
     const Feed feed(validation_feed(run));
-    const Holding holding = holding_of(loaded.model(), comm::Communicator(), {});
-    const Validation validation(run, feed, loaded.model(), holding, plan::read_pipeline_plan(run, 1),
-                                loaded.values());
-    EXPECT_EQ(validation.loss(), expected) << name;
+    double sum = 0;
+    for (int i = 0; i < run.validation.steps; ++i) {
+      sum += loss_sum(loaded.model(), loaded.parameters(), feed.batch(0, 0, i));
+    }
+    const std::int64_t tokens = run.validation.steps * run.training.micro_batch_size * run.training.seq_len;
+    EXPECT_EQ(sum / static_cast<double>(tokens), expected) << name;
   }
 }
 

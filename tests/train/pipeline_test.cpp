@@ -65,7 +65,7 @@ TEST(Pipeline, TogetherWithDataParallelismAndUnevenLanes) {
     expect_bits(setting, even_ownership(4, 2), alone);
     expect_bits(setting, {{0, 1, 4}}, alone);
     expect_bits(setting, {{0, 0, 3, 4}}, alone);
-    setting.shards_update = !setting.shards_update;
+    setting.zero_stage = 1 - setting.zero_stage;
   }
 }
 

@@ -20,15 +20,21 @@ constexpr int kLength = 24;
 model::Model model_of(const Setting& setting) {
   if (setting.is_gpt) {
     return model::gpt::make({.layers = setting.layers,
-                             .width = 32,
-                             .heads = 4,
-                             .ffn_width = 64,
-                             .vocabulary = 61,
+                             .width = setting.width,
+                             .heads = setting.heads,
+                             .ffn_width = 2 * setting.width,
+                             .vocabulary = setting.vocabulary,
                              .positions = kLength,
                              .dropout = setting.dropout});
   }
   model::llama::Config config = kSmallLlama;
   config.layers = setting.layers;
+  config.width = setting.width;
+  config.heads = setting.heads;
+  config.kv_heads = setting.kv_heads;
+  config.head_width = setting.width / setting.heads;
+  config.ffn_width = 2 * setting.width;
+  config.vocabulary = setting.vocabulary;
   config.dropout = setting.dropout;
   config.tied = setting.is_tied;
   return model::llama::make(config);
@@ -50,17 +56,18 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
   const Mesh mesh(world.size(), {.pipeline = setting.pipeline.stages, .data = lanes.world()});
   const Holding holding =
       holding_of(model, plan, make_groups(world, mesh),
-                 {.bucket_elements = setting.bucket_elements, .shards_update = setting.shards_update});
-  Weights weights(holding, setting.dtype, 11, 2);
-  StepRunner runner(model, holding, weights,
+                 {.bucket_elements = setting.bucket_elements, .zero_stage = setting.zero_stage});
+  BufferPool pool(world);
+  Weights weights(holding, pool, setting.dtype, 11, 2);
+  StepRunner runner(model, holding, pool, weights,
                     {.lanes = lanes,
                      .micro_batches = setting.micro_batches,
                      .recompute_every = setting.recompute_every,
                      .sum = setting.sum,
                      .pipeline = plan,
-                     .hidden = {kRows, kLength, 32}});
+                     .hidden = {kRows, kLength, setting.width}});
   Outcome outcome;
-  for (int step = 0; step < 4; ++step) {
+  for (int step = 0; step < setting.steps; ++step) {
     const auto move = static_cast<std::size_t>(step) - 1;
     if (step > 0 && move < setting.moves.size()) runner.assign(setting.moves[move]);
     StepInputs inputs;

@@ -35,7 +35,7 @@ struct Setting {
   int micro_batches = 2;
   int recompute_every = 0;
   std::int64_t bucket_elements = 1000;
-  bool shards_update = true;
+  int zero_stage = 1;
   SumOptions sum = {};
   bool one_batch = false;                 // the same data in every step
   std::vector<LaneOwnership> moves = {};  // before steps 1, 2, ...
@@ -43,6 +43,11 @@ struct Setting {
   bool is_gpt = false;
   bool is_tied = true;  // of llama
   int layers = 2;
+  std::int64_t width = 32;
+  std::int64_t heads = 4;
+  std::int64_t kv_heads = 2;  // of llama
+  std::int64_t vocabulary = 61;
+  int steps = 4;
   schedule::PipelineSpec pipeline = {};  // but for its micro-batches
 };
 

@@ -57,7 +57,7 @@ TEST(StepRunner, TheBitsDoNotDependOnTheNumberOfWorkers) {
       }
     }
     Setting whole = setting;
-    whole.shards_update = false;
+    whole.zero_stage = 0;
     for (const Outcome& outcome : train(even_ownership(8, 3), whole)) {
       expect_same(outcome, alone, "an update that is not shared out");
     }
@@ -91,9 +91,9 @@ TEST(StepRunner, RecomputationAndBucketsDoNotShow) {
 
 TEST(StepRunner, ExactAlgorithmsGiveTheBitsOfTheLanes) {
   const Outcome alone = train(even_ownership(8, 1), {}).front();
-  for (bool shards_update : {false, true}) {
+  for (int zero_stage : {0, 1}) {
     for (comm::Algorithm algorithm : {comm::Algorithm::direct, comm::Algorithm::halving_doubling}) {
-      const Setting setting = {.shards_update = shards_update, .sum = {.algorithm = algorithm}};
+      const Setting setting = {.zero_stage = zero_stage, .sum = {.algorithm = algorithm}};
       for (const Outcome& outcome : train(even_ownership(8, 4), setting)) {
         expect_same(outcome, alone, std::string(schedule::name_of(algorithm)));
       }
@@ -103,11 +103,10 @@ TEST(StepRunner, ExactAlgorithmsGiveTheBitsOfTheLanes) {
 
 TEST(StepRunner, OtherAlgorithmsGiveNearlyTheSame) {
   const Outcome alone = train(even_ownership(8, 1), {}).front();
-  for (bool shards_update : {false, true}) {
+  for (int zero_stage : {0, 1}) {
     for (comm::Algorithm algorithm : {comm::Algorithm::ring, comm::Algorithm::tree, comm::Algorithm::mesh}) {
       // Four workers with lanes, three of them with several pieces, and one without.
-      const Setting setting = {.shards_update = shards_update,
-                               .sum = {.exact = false, .algorithm = algorithm}};
+      const Setting setting = {.zero_stage = zero_stage, .sum = {.exact = false, .algorithm = algorithm}};
       const std::vector<Outcome> outcomes = train({{0, 3, 3, 6, 8}}, setting);
       for (const Outcome& outcome : outcomes) {
         expect_same(outcome, outcomes.front(), "another rank");
@@ -138,10 +137,11 @@ TEST(StepRunner, AGradientThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {
       kernels::set_threads(1);
       const comm::Communicator communicator(std::move(endpoint), {.name = "dp"});
       const model::Model model = poisoned_model();
-      const Holding holding = holding_of(model, communicator, {.shards_update = true});
-      Weights weights(holding, DType::fp32, 11, 2);
+      const Holding holding = holding_of(model, communicator, {.zero_stage = 1});
+      BufferPool pool(holding.groups.world);
+      Weights weights(holding, pool, DType::fp32, 11, 2);
       const at::Tensor before = weights.gather_master();
-      StepRunner runner(model, holding, weights, {.lanes = even_ownership(4, 3)});
+      StepRunner runner(model, holding, pool, weights, {.lanes = even_ownership(4, 3)});
       StepInputs inputs;
       inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
       inputs.loss_scale = rank == 1 ? kPoisonous : 1.0F;
@@ -175,9 +175,10 @@ TEST(StepRunner, AGradientThatIsNotFiniteChangesNothingAndIsNamed) {
   kernels::set_threads(1);
   const model::Model model = poisoned_model();
   const Holding holding = holding_of(model, comm::Communicator(), {});
-  Weights weights(holding, DType::fp32, 11, 2);
+  BufferPool pool(holding.groups.world);
+  Weights weights(holding, pool, DType::fp32, 11, 2);
   const at::Tensor before = weights.gather_master();
-  StepRunner runner(model, holding, weights, {.lanes = even_ownership(1, 1)});
+  StepRunner runner(model, holding, pool, weights, {.lanes = even_ownership(1, 1)});
   StepInputs inputs;
   inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
   inputs.loss_scale = kPoisonous;

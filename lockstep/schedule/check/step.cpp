@@ -37,6 +37,7 @@ class Checker {
 
  private:
   void play(const Action& action) {
+    passes_.count_besides(sums_.bytes());
     switch (action.act) {
       case Act::clear:
         passes_.begin_lane(action);
@@ -77,6 +78,9 @@ class Checker {
         require(!std::exchange(shared_, true), "the losses are shared twice");
         return require(passes_.all_passes_are_done(), "losses are shared before all passes are done");
       case Act::finish:
+        // Others wait for what the passes of a stage send.
+        require(passes_.stage().placement.stages == 1 || passes_.all_passes_are_done(),
+                "a stage waits for other pipelines before its passes are done");
         return sums_.finish(action);
       case Act::clip:
         return sums_.clip();
@@ -118,43 +122,30 @@ class Checker {
   bool head_is_passed_on_ = false;
 };
 
-// Collectives of weights that are fetched have a stream of their own, so that they need not wait for
-// gradients: what the order of one stream is does not matter to the other.
-enum class Stream { none, gradients, weights };
-
-Stream stream_of(Act act) {
-  switch (act) {
-    case Act::reduce:
-    case Act::share_losses:
-    case Act::clip:
-    case Act::gather:
-      return Stream::gradients;
-    case Act::fetch:
-      return Stream::weights;
-    default:
-      return Stream::none;
-  }
+bool is_collective(Act act) {
+  return act == Act::reduce || act == Act::share_losses || act == Act::clip || act == Act::gather ||
+         act == Act::fetch;
 }
 
-// Of the collectives of a stream only, with their places in the program.
-std::vector<std::pair<std::size_t, Action>> collectives_of(const StepProgram& program, Stream stream) {
+// Of the collectives only, with their places in the program.
+std::vector<std::pair<std::size_t, Action>> collectives_of(const StepProgram& program) {
   std::vector<std::pair<std::size_t, Action>> calls;
   for (std::size_t i = 0; i < program.actions.size(); ++i) {
-    if (stream_of(program.actions[i].act) == stream) calls.emplace_back(i, program.actions[i]);
+    if (is_collective(program.actions[i].act)) calls.emplace_back(i, program.actions[i]);
   }
   return calls;
 }
 
+// One order for all of them, also for those that are started and waited for later: a rank then waits only for
+// calls that every other rank makes before it waits for a later one, and nobody waits for ever.
 std::optional<StepViolation> first_other_call(const StepProgram& program, const StepProgram& before) {
-  for (const Stream stream : {Stream::gradients, Stream::weights}) {
-    const auto ours = collectives_of(program, stream);
-    const auto theirs = collectives_of(before, stream);
-    for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
-      const bool same = i < ours.size() && i < theirs.size() && ours[i].second == theirs[i].second;
-      if (same) continue;
-      return StepViolation{i < ours.size() ? ours[i].first : program.actions.size(),
-                           fmt::format("collective {} is not the one that another rank calls", i)};
-    }
+  const auto ours = collectives_of(program);
+  const auto theirs = collectives_of(before);
+  for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+    const bool same = i < ours.size() && i < theirs.size() && ours[i].second == theirs[i].second;
+    if (same) continue;
+    return StepViolation{i < ours.size() ? ours[i].first : program.actions.size(),
+                         fmt::format("collective {} is not the one that another rank calls", i)};
   }
   return std::nullopt;
 }

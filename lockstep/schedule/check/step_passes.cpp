@@ -174,6 +174,8 @@ void PassChecker::forward(const Action& action) {
   if (spec_.shards_gradients) bind_slot(action, chunk_of_block(action.block));
   const Site site = site_of_block(action, action.block);
   const Chunk& held = site.held;
+  // The stage with the loss must be able to send the gradient of the tied head as soon as it has it.
+  if (sends_head() && site.number == *first_part_) require_cleared(action, site.number);
   enter(Pass::forward, site);
   const Neighbours neighbours = neighbours_of(*under_way_);
   require(action.block == site.state.forward,
@@ -251,7 +253,7 @@ bool PassChecker::backward(const Action& action) {
           fmt::format("block {} runs backward without a recorded pass", action.block));
   require_gradient(action, site);
   const Neighbours neighbours = neighbours_of(*under_way_);
-  cost_.pass_bytes = std::max(cost_.pass_bytes, bytes_ + memory(action.block).work);
+  cost_.pass_bytes = std::max(cost_.pass_bytes, bytes_ + besides_ + memory(action.block).work);
   --site.state.backward;
   const bool completes = is_whole && finish_weights(action, site);
   if (site.state.backward < site.held.first_block && !neighbours.sends) leave();

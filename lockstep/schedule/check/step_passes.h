@@ -18,6 +18,9 @@ class PassChecker {
  public:
   explicit PassChecker(const StepSpec& spec);
 
+  // What else is in memory from now on.
+  void count_besides(std::uint64_t bytes) { besides_ = bytes; }
+
   void begin_lane(const Action& action);  // clear
   void pass_on(const Action& action);     // receive and send
   void forward(const Action& action);
@@ -108,6 +111,7 @@ class PassChecker {
   int passes_kept_ = 0;      // of blocks
   int inputs_ = 0;           // of blocks, without their passes
   std::uint64_t bytes_ = 0;  // of both
+  std::uint64_t besides_ = 0;
 };
 
 }  // namespace lockstep::schedule

@@ -16,7 +16,8 @@ SumChecker::SumChecker(const StepSpec& spec, const StepProgram& program)
       contents_(static_cast<std::size_t>(std::max(0, program.slots)),
                 std::vector<Contents>(spec.bucket_blocks.size())),
       phases_(spec.bucket_blocks.size(), Phase::open),
-      weights_(spec.bucket_blocks.size(), spec.shards_weights ? Presence::absent : Presence::there) {}
+      weights_(spec.bucket_blocks.size(), spec.shards_weights ? Presence::absent : Presence::there),
+      slots_there_(spec.bucket_blocks.size(), 0) {}
 
 void SumChecker::clear(const Action& action, const Chunk& chunk) {
   check_slot(action.slot);
@@ -27,7 +28,17 @@ void SumChecker::clear(const Action& action, const Chunk& chunk) {
     require(contents.state != Contents::State::lane,
             fmt::format("slot {} is cleared while it holds sums", action.slot));
     contents = {};
+    count_slots(bucket, 1);
   }
+}
+
+BucketMemory SumChecker::memory(std::size_t bucket) const {
+  return spec_.bucket_memory.empty() ? BucketMemory{} : spec_.bucket_memory[bucket];
+}
+
+void SumChecker::count_slots(std::size_t bucket, int change) {
+  slots_there_[bucket] += change;
+  bytes_ += static_cast<std::uint64_t>(change) * memory(bucket).gradients;
 }
 
 void SumChecker::complete(const Action& action) {
@@ -51,6 +62,7 @@ void SumChecker::merge(const Action& action) {
                       lower.lanes.end(), upper.lanes.first, upper.lanes.end()));
   lower.lanes.count *= 2;
   upper.state = Contents::State::spent;
+  count_slots(static_cast<std::size_t>(action.bucket), -1);
 }
 
 void SumChecker::reduce(const Action& action, int chunk) {
@@ -67,11 +79,15 @@ void SumChecker::reduce(const Action& action, int chunk) {
             fmt::format("bucket {} is reduced while slot {} does not hold lanes [{}, {})", action.bucket,
                         slot, pieces[i].first, pieces[i].end()));
   }
-  phases_[static_cast<std::size_t>(action.bucket)] = Phase::reducing;
+  const auto bucket = static_cast<std::size_t>(action.bucket);
+  if (slots_there_[bucket] == 0) count_slots(bucket, 1);
+  phases_[bucket] = Phase::reducing;
 }
 
 void SumChecker::finish(const Action& action) {
   advance(action, Phase::reducing, Phase::finished, "a bucket is finished that is not being reduced");
+  const auto bucket = static_cast<std::size_t>(action.bucket);
+  count_slots(bucket, -slots_there_[bucket]);
 }
 
 void SumChecker::clip() {
@@ -87,6 +103,7 @@ SumChecker::Presence& SumChecker::weights(const Action& action) {
 void SumChecker::fetch(const Action& action) {
   require(weights(action) == Presence::absent, "weights are fetched that are there");
   weights(action) = Presence::coming;
+  bytes_ += memory(static_cast<std::size_t>(action.bucket)).weights;
 }
 
 void SumChecker::use(const Action& action) {
@@ -98,6 +115,7 @@ void SumChecker::drop(const Action& action) {
   require(spec_.shards_weights && weights(action) == Presence::there,
           "weights are dropped that are not there");
   weights(action) = Presence::absent;
+  bytes_ -= memory(static_cast<std::size_t>(action.bucket)).weights;
 }
 
 void SumChecker::require_weights(const Chunk& chunk) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class SumChecker {
   void drop(const Action& action);
   // A block of the chunk computes.
   void require_weights(const Chunk& chunk) const;
+  // What comes and goes, and is there now.
+  std::uint64_t bytes() const { return bytes_; }
   // At the end of the program.
   void require_updated() const;
 
@@ -47,6 +50,8 @@ class SumChecker {
 
   enum class Presence { absent, coming, there };
 
+  BucketMemory memory(std::size_t bucket) const;
+  void count_slots(std::size_t bucket, int change);
   void check_slot(int slot) const;
   Presence& weights(const Action& action);
   Contents& at(int slot, int bucket);
@@ -59,6 +64,8 @@ class SumChecker {
   std::vector<std::vector<Contents>> contents_;  // by slot and bucket
   std::vector<Phase> phases_;                    // by bucket
   std::vector<Presence> weights_;                // by bucket
+  std::vector<int> slots_there_;                 // by bucket: that have memory for its gradients
+  std::uint64_t bytes_ = 0;
   bool clipped_ = false;
 };
 

@@ -81,7 +81,7 @@ class StepMaker {
       : spec_(spec),
         stage_(stage_of(spec)),
         chunks_(stage_.chunks.size()),
-        is_complete_(spec.bucket_blocks.size(), spec.first_lane == spec.end_lane),
+        is_complete_(spec.bucket_blocks.size(), !has_lanes() && !takes_turns()),
         order_(reduction_order(spec)),
         first_part_(chunk_of_part(stage_, 0)),
         last_part_(chunk_of_part(stage_, stage_.placement.parts() - 1)) {}
@@ -155,7 +155,9 @@ class StepMaker {
     pass.slot = chunk.slot_of_lane[pass.lane];
     // The loss, which comes with the last part, adds to the gradient of its head.
     const bool adds = entry.pass != Pass::forward || entry.chunk == last_part_;
-    if (adds || !spec_.shards_gradients) clear_once(entry.chunk, pass.lane);
+    // That of a head elsewhere comes when it is ready: whoever sends it may need its memory again at once.
+    const bool receives = sends_head() && entry.chunk == first_part_;
+    if (adds || receives || !spec_.shards_gradients) clear_once(entry.chunk, pass.lane);
     if (adds && entry.chunk == last_part_ && spec_.tied && first_part_) clear_once(*first_part_, pass.lane);
     pass.ends_lane = entry.adds_weight_gradient() && pass.micro_batch + 1 == spec_.micro_batches;
     return pass;
@@ -259,8 +261,9 @@ class StepMaker {
   void reduce_what_is_complete() {
     for (; reduced_ < order_.size() && is_complete_[static_cast<std::size_t>(order_[reduced_])]; ++reduced_) {
       add({.act = Act::reduce, .bucket = order_[reduced_]});
-      // One sum goes on while the next gradients are computed; then its memory is free.
-      if (spec_.shards_gradients && reduced_ > 0) {
+      // One sum goes on while the next gradients are computed; then its memory is free. A stage of a pipeline
+      // must not wait for other pipelines while its own waits for it.
+      if (spec_.shards_gradients && stage_.placement.stages == 1 && reduced_ > 0) {
         add({.act = Act::finish, .bucket = order_[reduced_ - 1]});
         finished_ = reduced_;
       }
@@ -313,6 +316,8 @@ class StepMaker {
         if (i == 0 || !all[i - 1].chunks.contains(chunk)) add_for_chunk(Act::use, chunk);
       }
       for (const PipelineEntry& entry : all[i].passes) compute(entry);
+      // Whoever has no lanes calls the same collectives in the same order as those who do.
+      if (!has_lanes() && takes_turns() && i >= stage_.chunks.size()) complete_chunk(*all[i].chunks.begin());
       for (int chunk : all[i].chunks) {
         if (next.contains(chunk)) continue;
         add_for_chunk(Act::drop, chunk);
@@ -321,14 +326,27 @@ class StepMaker {
     }
   }
 
-  void add_for_chunk(Act act, int chunk) {
+  bool has_lanes() const { return spec_.first_lane < spec_.end_lane; }
+  // Chunk by chunk, as turns() says.
+  bool takes_turns() const { return spec_.shards_weights && stage_.placement.stages == 1; }
+
+  std::vector<std::size_t> buckets_of(int chunk) const {
     const Chunk& held = stage_.chunks[static_cast<std::size_t>(chunk)];
+    std::vector<std::size_t> buckets;
     for (std::size_t bucket = 0; bucket < spec_.bucket_blocks.size(); ++bucket) {
       const int block = spec_.bucket_blocks[bucket];
-      if (block >= held.first_block && block < held.end_block) {
-        add({.act = act, .bucket = static_cast<int>(bucket)});
-      }
+      if (block >= held.first_block && block < held.end_block) buckets.push_back(bucket);
     }
+    return buckets;
+  }
+
+  void add_for_chunk(Act act, int chunk) {
+    for (std::size_t bucket : buckets_of(chunk)) add({.act = act, .bucket = static_cast<int>(bucket)});
+  }
+
+  void complete_chunk(int chunk) {
+    for (std::size_t bucket : buckets_of(chunk)) is_complete_[bucket] = true;
+    reduce_what_is_complete();
   }
 
   const StepSpec& spec_;

@@ -89,6 +89,14 @@ struct BlockMemory {
   bool operator==(const BlockMemory&) const = default;
 };
 
+// What a bucket needs in memory while it is there, in bytes.
+struct BucketMemory {
+  std::uint64_t weights = 0;
+  std::uint64_t gradients = 0;  // in one slot
+
+  bool operator==(const BucketMemory&) const = default;
+};
+
 // A run of blocks.
 struct Chunk {
   int first_block = 0;
@@ -124,6 +132,8 @@ struct StepSpec {
   std::vector<int> bucket_blocks = {0};
   // By block, for the check to predict the memory of a step; empty: not known.
   std::vector<BlockMemory> block_memory = {};
+  // By bucket, when gradients are shared out: of what comes and goes in a step; empty: not counted.
+  std::vector<BucketMemory> bucket_memory = {};
 
   bool recomputes(int block) const { return recompute_every > 0 && block % recompute_every == 0; }
 };

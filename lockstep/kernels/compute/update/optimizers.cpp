@@ -2,11 +2,13 @@
 #include "lockstep/kernels/compute/update/optimizers.h"
 
 #include <cmath>
+#include <vector>
 
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/convert.h"
 #include "lockstep/kernels/compute/update/blocks.h"
 #include "lockstep/kernels/compute/update/factors.h"
+#include "lockstep/kernels/compute/update/split.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "lockstep/kernels/compute/update/optimizers.cpp"
@@ -74,10 +76,49 @@ HWY_EXPORT(sgd_run);
 
 namespace {
 
-void write_working_copy(const Parameters& parameters, Block block) {
-  if (parameters.working == nullptr) return;
-  from_floats(parameters.master.subspan(block.first, block.count),
-              parameters.working + block.first * size_of(parameters.working_dtype), parameters.working_dtype);
+// The master weights of a block, joined if they are split. One at a time on each thread.
+class MasterBlock {
+ public:
+  MasterBlock(const Parameters& parameters, Block block) : parameters_(parameters), block_(block) {
+    if (parameters.lower.empty()) {
+      values_ = parameters.master.subspan(block.first, block.count);
+      return;
+    }
+    thread_local std::vector<float> memory;
+    memory.resize(kBlockElements);
+    values_ = std::span(memory).first(block.count);
+    join(upper(), lower(), values_);
+  }
+
+  // To where the model reads them.
+  void write_back() const {
+    if (!parameters_.lower.empty()) return split(values_, upper(), lower());
+    if (parameters_.working == nullptr) return;
+    from_floats(values_, parameters_.working + block_.first * size_of(parameters_.working_dtype),
+                parameters_.working_dtype);
+  }
+
+  float* data() const { return values_.data(); }
+
+ private:
+  std::span<std::uint16_t> upper() const {
+    return {reinterpret_cast<std::uint16_t*>(parameters_.working) + block_.first, block_.count};
+  }
+  std::span<std::uint16_t> lower() const { return parameters_.lower.subspan(block_.first, block_.count); }
+
+  const Parameters& parameters_;
+  Block block_;
+  std::span<float> values_;
+};
+
+void check_sizes(const Parameters& parameters) {
+  const std::size_t count = parameters.gradient.size();
+  if (parameters.lower.empty()) {
+    LOCKSTEP_CHECK(parameters.master.size() == count);
+  } else {
+    LOCKSTEP_CHECK(parameters.lower.size() == count && parameters.working != nullptr &&
+                   parameters.working_dtype == DType::bf16);
+  }
 }
 
 }  // namespace
@@ -95,25 +136,29 @@ AdamFactors factors_of(const AdamW& how, float gradient_scale) {
 }
 
 void adamw(const AdamW& how, const Parameters& parameters, std::span<float> mean, std::span<float> square) {
-  const std::size_t count = parameters.master.size();
-  LOCKSTEP_CHECK(parameters.gradient.size() == count && mean.size() == count && square.size() == count);
+  const std::size_t count = parameters.gradient.size();
+  check_sizes(parameters);
+  LOCKSTEP_CHECK(mean.size() == count && square.size() == count);
   const AdamFactors factors = factors_of(how, parameters.gradient_scale);
   for_each_block(count, [&](Block block) {
+    const MasterBlock master(parameters, block);
     HWY_DYNAMIC_DISPATCH(adam_run)
-    (factors, parameters.master.data() + block.first, parameters.gradient.data() + block.first,
-     mean.data() + block.first, square.data() + block.first, block.count);
-    write_working_copy(parameters, block);
+    (factors, master.data(), parameters.gradient.data() + block.first, mean.data() + block.first,
+     square.data() + block.first, block.count);
+    master.write_back();
   });
 }
 
 void sgd(const Sgd& how, const Parameters& parameters, std::span<float> momentum) {
-  const std::size_t count = parameters.master.size();
-  LOCKSTEP_CHECK(parameters.gradient.size() == count && momentum.size() == count);
+  const std::size_t count = parameters.gradient.size();
+  check_sizes(parameters);
+  LOCKSTEP_CHECK(momentum.size() == count);
   for_each_block(count, [&](Block block) {
+    const MasterBlock master(parameters, block);
     HWY_DYNAMIC_DISPATCH(sgd_run)
-    (how, parameters.gradient_scale, parameters.master.data() + block.first,
-     parameters.gradient.data() + block.first, momentum.data() + block.first, block.count);
-    write_working_copy(parameters, block);
+    (how, parameters.gradient_scale, master.data(), parameters.gradient.data() + block.first,
+     momentum.data() + block.first, block.count);
+    master.write_back();
   });
 }
 

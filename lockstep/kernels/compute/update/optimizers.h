@@ -12,11 +12,13 @@
 namespace lockstep::kernels {
 
 // The parameters of one step. `working` is the copy that the model computes with, in bf16 or fp16; null when
-// the model computes with the master weights themselves.
+// the model computes with the master weights themselves. Of split master weights (split.h) `working` has the
+// upper halves and `lower` the lower ones, and there is no `master`.
 struct Parameters {
-  std::span<float> master;
+  std::span<float> master = {};
   std::byte* working = nullptr;
   DType working_dtype = DType::fp32;
+  std::span<std::uint16_t> lower = {};
   std::span<const float> gradient;
   float gradient_scale =
       1.0F;  // what the gradient is multiplied by first: averaging, unscaling and clipping in one

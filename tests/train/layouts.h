@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The layouts that a small model is trained on, to be compared with one process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/train/step_rig.h"
+
+namespace lockstep::train {
+
+struct Layout {
+  LaneOwnership lanes;  // of the data-parallel ranks
+  schedule::PipelineSpec pipeline;
+  int zero_stage = 0;
+  int recompute_every = 0;
+};
+std::string shown(const Layout& layout);
+
+inline constexpr int kLayoutLanes = 4;
+
+// A gpt or a llama of odd shapes, with dropout and accumulation.
+enum class SmallModel { gpt, llama_with_4_kv_heads, llama_with_2_kv_heads };
+Setting setting_of(SmallModel model, DType dtype);
+
+// Those of at most 8 ranks: data 1 to 4 x pipeline 1, 2, 4 with each schedule x ZeRO 0 to 3 x recompute none
+// or all. With 3 data-parallel ranks lanes are uneven.
+std::vector<Layout> all_layouts();
+
+// Trains on the layout; every rank must end with the bits of `alone`.
+void expect_bits_of_one_process(const Layout& layout, const Setting& setting, const Outcome& alone);
+
+}  // namespace lockstep::train
