@@ -28,6 +28,12 @@ std::vector<const nn::Parameter*> BlockParameters::parts(std::size_t index) cons
   return parts;
 }
 
+nn::Parameter BlockParameters::shared(std::size_t index) const {
+  nn::Parameter parameter = *all_[index];
+  for (const nn::Parameter* part : parts(index)) parameter.by_lane.push_back(part->gradient);
+  return parameter;
+}
+
 std::vector<ParameterSpec> parameters_of(const Model& model) {
   std::vector<ParameterSpec> all;
   for (const auto& block : model.blocks) {

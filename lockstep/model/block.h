@@ -36,8 +36,8 @@ struct Batch {
   nn::Lanes lanes() const { return {team, tokens.defined() ? tokens.numel() : targets.numel()}; }
 };
 
-// The parameters of a block, in the order in which it declared them. With several lanes a block computes with
-// what each lane has of them; a parameter that is not divided is the same in every lane.
+// The parameters of a block, in the order in which it declared them. With several lanes each lane has what it
+// computes with: a part of those that are divided, and a copy of those that all lanes share.
 class BlockParameters {
  public:
   using OfLane = std::span<const nn::Parameter* const>;
@@ -51,8 +51,11 @@ class BlockParameters {
   std::size_t size() const { return all_.size() / lanes_; }
   std::size_t lanes() const { return lanes_; }
   OfLane of_lane(std::size_t index) const { return all_.subspan(index * size(), size()); }
-  // One that is not divided, or of the only lane.
+
+  // When there is one lane.
   const nn::Parameter* operator[](std::size_t index) const { return all_[index]; }
+  // One that all lanes share: the value of the first lane here, and the gradients of all that are here.
+  nn::Parameter shared(std::size_t index) const;
   // What each lane here has of one that is divided.
   std::vector<const nn::Parameter*> parts(std::size_t index) const;
 

@@ -23,10 +23,11 @@ struct LaneBranch {
 };
 
 // A branch: from `x`, what comes out of a norm, to what is added to the residual stream. `of_lane` gives what
-// one lane adds to the result; the sum over the lanes is taken here, and `bias` (null: none), which is not
-// divided, added to it once.
+// one lane adds to the result; the sum over the lanes is taken here, and the parameter number `bias`, which
+// all lanes share, added to it once.
 at::Tensor over_lanes(const at::Tensor& x, const Batch& batch, BlockParameters parameters,
-                      const nn::Parameter* bias, const std::function<at::Tensor(const LaneBranch&)>& of_lane);
+                      std::optional<std::size_t> bias,
+                      const std::function<at::Tensor(const LaneBranch&)>& of_lane);
 
 // Which parameters of a block are the table of tokens, whose rows are divided, and that of places, which is
 // not.

@@ -19,18 +19,19 @@ kernels::ConstMatrix rows_of(const kernels::ConstMatrix& all, const LaneRun& run
 
 struct AddBias : torch::autograd::Function<AddBias> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& bias,
-                            const at::Tensor& bias_gradient, const Lanes& lanes) {
-    context->saved_data["gradient"] = bias_gradient;
+                            const std::vector<at::Tensor>& bias_gradients, const Lanes& lanes) {
+    context->saved_data["gradients"] = bias_gradients;
     context->saved_data["lanes"] = keep(lanes);
     at::Tensor out = at::empty(x.sizes(), x.options());
     kernels::add_bias(matrix_of(as_rows(x)), matrix_of(bias), matrix_of(out));
     return out;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    add_to_gradients([dy = as_rows(gradients[0]), gradient = context->saved_data["gradient"].toTensor(),
+    add_to_gradients([dy = as_rows(gradients[0]), sums = context->saved_data["gradients"].toTensorVector(),
                       lanes = kept<Lanes>(context->saved_data["lanes"])] {
       for (int i = 0; i < lanes.here(); ++i) {
-        kernels::bias_backward(rows_of(matrix_of(dy), lanes.run_here(i)), floats_of(gradient.select(0, i)));
+        kernels::bias_backward(rows_of(matrix_of(dy), lanes.run_here(i)),
+                               floats_of(sums[static_cast<std::size_t>(i)]));
       }
     });
     return {gradients[0], {}, {}, {}};
@@ -49,8 +50,9 @@ Ids places_of(const LaneRun& tokens, const SequencePlaces& places) {
 
 struct AddPlaces : torch::autograd::Function<AddPlaces> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& table,
-                            const at::Tensor& table_gradient, const Ids& ids, const Lanes& lanes) {
-    context->saved_data["gradient"] = table_gradient;
+                            const std::vector<at::Tensor>& table_gradients, const Ids& ids,
+                            const Lanes& lanes) {
+    context->saved_data["gradients"] = table_gradients;
     context->saved_data["ids"] = keep(ids);
     context->saved_data["lanes"] = keep(lanes);
     at::Tensor out = at::empty(x.sizes(), x.options());
@@ -59,14 +61,14 @@ struct AddPlaces : torch::autograd::Function<AddPlaces> {
     return out;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    add_to_gradients([dy = as_rows(gradients[0]), gradient = context->saved_data["gradient"].toTensor(),
+    add_to_gradients([dy = as_rows(gradients[0]), sums = context->saved_data["gradients"].toTensorVector(),
                       ids = kept<Ids>(context->saved_data["ids"]),
                       lanes = kept<Lanes>(context->saved_data["lanes"])] {
       for (int i = 0; i < lanes.here(); ++i) {
         const LaneRun run = lanes.run_here(i);
         kernels::embedding_backward(
             std::span(ids).subspan(static_cast<std::size_t>(run.first), static_cast<std::size_t>(run.count)),
-            rows_of(matrix_of(dy), run), matrix_of(gradient.select(0, i)), {});
+            rows_of(matrix_of(dy), run), matrix_of(sums[static_cast<std::size_t>(i)]), {});
       }
     });
     return {gradients[0], {}, {}, {}, {}};
@@ -77,13 +79,14 @@ struct AddPlaces : torch::autograd::Function<AddPlaces> {
 
 at::Tensor add_bias(const at::Tensor& x, const Parameter& bias, const Lanes& lanes) {
   require_kernels_for_lanes(x, lanes);
-  return AddBias::apply(x, bias.value, bias.gradient, lanes);
+  return AddBias::apply(x, bias.value, gradients_by_lane(bias, lanes), lanes);
 }
 
 at::Tensor add_places(const at::Tensor& x, const Parameter& table, const SequencePlaces& places,
                       const Lanes& lanes) {
   require_kernels_for_lanes(x, lanes);
-  return AddPlaces::apply(x, table.value, table.gradient, places_of(lanes.held(), places), lanes);
+  return AddPlaces::apply(x, table.value, gradients_by_lane(table, lanes), places_of(lanes.held(), places),
+                          lanes);
 }
 
 }  // namespace lockstep::nn

@@ -58,6 +58,14 @@ inline at::Tensor as_rows(const at::Tensor& tensor) {
   return is_rows(tensor) ? tensor : tensor.contiguous();
 }
 
+// Where gradients of a parameter that lanes share go: one tensor for each lane here.
+inline std::vector<at::Tensor> gradients_by_lane(const Parameter& parameter, const Lanes& lanes) {
+  if (!lanes.several()) return {parameter.gradient};
+  LOCKSTEP_CHECK(static_cast<int>(parameter.by_lane.size()) == lanes.here(),
+                 parameter.name + " is shared and has no gradient for each lane");
+  return parameter.by_lane;
+}
+
 // Lanes are computed by our kernels only.
 inline void require_kernels_for_lanes(const at::Tensor& tensor, const Lanes& lanes) {
   LOCKSTEP_CHECK(!lanes.several() || has_kernels(tensor),

@@ -42,30 +42,29 @@ struct Backward {
   }
 };
 
+using Tensors = std::vector<at::Tensor>;
+
 // The runs of the lanes here, each with its gradients; and what is before and behind them, whose gradients of
 // parameters are computed by others.
-void go_back_by_runs(const Backward& pass, const at::Tensor& weight_gradient, const at::Tensor& bias_gradient,
+void go_back_by_runs(const Backward& pass, const Tensors& weight_gradients, const Tensors& bias_gradients,
                      const Lanes& lanes) {
-  const auto gradient_of_run = [](const at::Tensor& gradient, std::int64_t index) {
-    return gradient.defined() ? gradient.select(0, index) : gradient;
-  };
-  std::int64_t end = 0;
+  std::int64_t end = lanes.run_here(0).first;
   for (int i = 0; i < lanes.here(); ++i) {
+    const auto lane = static_cast<std::size_t>(i);
     const LaneRun run = lanes.run_here(i);
-    if (i == 0) end = run.first;
-    pass.go_back(run, gradient_of_run(weight_gradient, i), gradient_of_run(bias_gradient, i));
-    end += run.count;
+    pass.go_back(run, weight_gradients[lane], bias_gradients.empty() ? at::Tensor() : bias_gradients[lane]);
+    end = run.first + run.count;
   }
-  const at::Tensor theirs = at::zeros({2, weight_gradient.size(-1)}, weight_gradient.options());
-  const at::Tensor their_bias = bias_gradient.defined() ? theirs[1] : bias_gradient;
+  const at::Tensor theirs = at::zeros({2, weight_gradients[0].numel()}, at::kFloat);
+  const at::Tensor their_bias = bias_gradients.empty() ? at::Tensor() : theirs[1];
   pass.go_back({0, lanes.run_here(0).first}, theirs[0], their_bias);
   pass.go_back({end, static_cast<std::int64_t>(pass.in.rows) - end}, theirs[0], their_bias);
 }
 
 struct NormFunction : torch::autograd::Function<NormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& weight_gradient, const OptionalTensor& bias,
-                            const OptionalTensor& bias_gradient, double epsilon, const Lanes& lanes) {
+                            const Tensors& weight_gradients, const OptionalTensor& bias,
+                            const Tensors& bias_gradients, double epsilon, const Lanes& lanes) {
     const at::Tensor in = as_rows(x);
     const bool rms = !bias;
     const std::int64_t rows = x.numel() / x.size(-1);
@@ -77,8 +76,8 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
     context->save_for_backward({in, weight, bias_row, statistics});
     context->saved_data["epsilon"] = epsilon;
     context->saved_data["lanes"] = keep(lanes);
-    context->saved_data["weight_gradient"] = weight_gradient;
-    if (!rms) context->saved_data["bias_gradient"] = *bias_gradient;
+    context->saved_data["weight_gradients"] = weight_gradients;
+    context->saved_data["bias_gradients"] = bias_gradients;
     return out;
   }
 
@@ -89,13 +88,14 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
     at::Tensor dx = at::empty(saved[0].sizes(), saved[0].options());
     const Backward pass = {norm_of(rms, context->saved_data["epsilon"].toDouble(), saved[1], saved[2]),
                            matrix_of(saved[0]), matrix_of(dout), saved[3], matrix_of(dx)};
-    const at::Tensor weight_gradient = context->saved_data["weight_gradient"].toTensor();
-    const at::Tensor bias_gradient = rms ? at::Tensor() : context->saved_data["bias_gradient"].toTensor();
+    const Tensors weight_gradients = context->saved_data["weight_gradients"].toTensorVector();
+    const Tensors bias_gradients = context->saved_data["bias_gradients"].toTensorVector();
     const auto& lanes = kept<Lanes>(context->saved_data["lanes"]);
     if (lanes.several()) {
-      go_back_by_runs(pass, weight_gradient, bias_gradient, lanes);
+      go_back_by_runs(pass, weight_gradients, bias_gradients, lanes);
     } else {
-      pass.go_back({0, dx.numel() / dx.size(-1)}, weight_gradient, bias_gradient);
+      pass.go_back({0, dx.numel() / dx.size(-1)}, weight_gradients[0],
+                   rms ? at::Tensor() : bias_gradients[0]);
     }
     return {dx, {}, {}, {}, {}, {}, {}};
   }
@@ -107,8 +107,8 @@ at::Tensor layer_norm(const at::Tensor& x, const Parameter& weight, const Parame
                       const Lanes& lanes) {
   require_kernels_for_lanes(x, lanes);
   if (!has_kernels(x)) return at::layer_norm(x, {x.size(-1)}, tracked(weight), tracked(bias), epsilon);
-  return NormFunction::apply(x, weight.value, weight.gradient, value_of(&bias), gradient_of(&bias),
-                             double{epsilon}, lanes);
+  return NormFunction::apply(x, weight.value, gradients_by_lane(weight, lanes), value_of(&bias),
+                             gradients_by_lane(bias, lanes), double{epsilon}, lanes);
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const Parameter& weight, float epsilon, const Lanes& lanes) {
@@ -119,7 +119,7 @@ at::Tensor rms_norm(const at::Tensor& x, const Parameter& weight, float epsilon,
     const at::Tensor scales = values.square().mean(-1, true).add(epsilon).rsqrt();
     return values.mul(scales).to(x.scalar_type()).mul(tracked(weight));
   }
-  return NormFunction::apply(x, weight.value, weight.gradient, value_of(nullptr), gradient_of(nullptr),
+  return NormFunction::apply(x, weight.value, gradients_by_lane(weight, lanes), value_of(nullptr), Tensors(),
                              double{epsilon}, lanes);
 }
 

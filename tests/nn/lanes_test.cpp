@@ -100,19 +100,23 @@ TEST(Lanes, FansSumForwardsAndBackwards) {
   }
 }
 
+Parameter shared_by_two(const at::Tensor& value) {
+  return {"p", value.detach().requires_grad_(), {}, {at::zeros({6}), at::zeros({6})}};
+}
+
 TEST(Lanes, GradientsOfSharedParametersAreByRunOfTokens) {
   const Member member({.lanes = 4, .first = 2, .count = 2});
   const Lanes lanes = {&member, 10};  // runs of 3, 3, 3 and 1
   at::manual_seed(3);
   const at::Tensor x = at::randn({2, 5, 6});
   const at::Tensor gradient = at::randn({2, 5, 6});
-  const Parameter bias = {"b", at::randn({6}).requires_grad_(), at::zeros({2, 6})};
+  const Parameter bias = shared_by_two(at::randn({6}));
   torch::autograd::backward({add_bias(x, bias, lanes)}, {gradient});
   const at::Tensor rows = gradient.view({10, 6});
-  EXPECT_TRUE(bias.gradient[0].allclose(rows.narrow(0, 6, 3).sum(0)));
-  EXPECT_TRUE(bias.gradient[1].allclose(rows[9]));
+  EXPECT_TRUE(bias.by_lane[0].allclose(rows.narrow(0, 6, 3).sum(0)));
+  EXPECT_TRUE(bias.by_lane[1].allclose(rows[9]));
 
-  const Parameter weight = {"w", at::randn({6}).requires_grad_(), at::zeros({2, 6})};
+  const Parameter weight = shared_by_two(at::randn({6}));
   const at::Tensor input = x.detach().requires_grad_();
   torch::autograd::backward({rms_norm(input, weight, 1e-5F, lanes)}, {gradient});
   const Parameter whole = {"w", weight.value, at::zeros({6})};
@@ -121,12 +125,19 @@ TEST(Lanes, GradientsOfSharedParametersAreByRunOfTokens) {
   EXPECT_TRUE(input.grad().equal(same.grad())) << "the gradient of the input is that of all tokens";
   const Parameter some = {"w", weight.value, at::zeros({6})};
   torch::autograd::backward({rms_norm(x.view({10, 6}).narrow(0, 6, 3), some, 1e-5F)}, {rows.narrow(0, 6, 3)});
-  EXPECT_TRUE(weight.gradient[0].equal(some.gradient));
+  EXPECT_TRUE(weight.by_lane[0].equal(some.gradient));
+}
+
+TEST(Lanes, ASharedParameterHasAGradientForEachLane) {
+  const Member member({.lanes = 2, .first = 0, .count = 2});
+  Parameter bias = shared_by_two(at::randn({6}));
+  bias.by_lane.pop_back();
+  EXPECT_THROW(add_bias(at::randn({1, 4, 6}), bias, {&member, 4}), InternalError);
 }
 
 TEST(Lanes, AreRefusedWhereThereAreNoKernels) {
   const Member member({.lanes = 2, .first = 0, .count = 2});
-  const Parameter bias = {"b", at::randn({6}, at::kDouble), at::zeros({2, 6}, at::kDouble)};
+  const Parameter bias = shared_by_two(at::randn({6}, at::kDouble));
   EXPECT_THROW(add_bias(at::randn({1, 4, 6}, at::kDouble), bias, {&member, 4}), InternalError);
 }
 

@@ -66,11 +66,11 @@ class Layer final : public Block {
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
     const nn::Lanes lanes = batch.lanes();
     const at::Tensor attended =
-        over_lanes(nn::layer_norm(hidden, *p[0], *p[1], config_.norm_epsilon, lanes), batch, p, p[5],
+        over_lanes(nn::layer_norm(hidden, p.shared(0), p.shared(1), config_.norm_epsilon, lanes), batch, p, 5,
                    [&](const LaneBranch& lane) { return attend(lane, batch.cache); });
     const at::Tensor middle = hidden.add(nn::dropout(attended, drop_.attention, batch.samples, lanes));
-    const at::Tensor fed =
-        over_lanes(nn::layer_norm(middle, *p[6], *p[7], config_.norm_epsilon, lanes), batch, p, p[11], feed);
+    const at::Tensor fed = over_lanes(
+        nn::layer_norm(middle, p.shared(6), p.shared(7), config_.norm_epsilon, lanes), batch, p, 11, feed);
     return middle.add(nn::dropout(fed, drop_.ffn, batch.samples, lanes));
   }
 
@@ -101,7 +101,7 @@ class FinalNorm final : public Block {
     return {norm_weight("ln_f.weight", config_.width), bias("ln_f.bias", config_.width)};
   }
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
-    return nn::layer_norm(hidden, *p[0], *p[1], config_.norm_epsilon, batch.lanes());
+    return nn::layer_norm(hidden, p.shared(0), p.shared(1), config_.norm_epsilon, batch.lanes());
   }
 
  private:

@@ -2,6 +2,7 @@
 #include "lockstep/model/llama/model.h"
 
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -64,11 +65,11 @@ class Layer final : public Block {
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
     const nn::Lanes lanes = batch.lanes();
     const at::Tensor attended =
-        over_lanes(nn::rms_norm(hidden, *p[0], config_.norm_epsilon, lanes), batch, p, nullptr,
+        over_lanes(nn::rms_norm(hidden, p.shared(0), config_.norm_epsilon, lanes), batch, p, std::nullopt,
                    [&](const LaneBranch& lane) { return attend(lane, batch); });
     const at::Tensor middle = hidden.add(nn::dropout(attended, drop_.attention, batch.samples, lanes));
-    const at::Tensor fed =
-        over_lanes(nn::rms_norm(middle, *p[5], config_.norm_epsilon, lanes), batch, p, nullptr, feed);
+    const at::Tensor fed = over_lanes(nn::rms_norm(middle, p.shared(5), config_.norm_epsilon, lanes), batch,
+                                      p, std::nullopt, feed);
     return middle.add(nn::dropout(fed, drop_.ffn, batch.samples, lanes));
   }
 
@@ -100,7 +101,7 @@ class FinalNorm final : public Block {
     return {norm_weight("model.norm.weight", config_.width)};
   }
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
-    return nn::rms_norm(hidden, *p[0], config_.norm_epsilon, batch.lanes());
+    return nn::rms_norm(hidden, p.shared(0), config_.norm_epsilon, batch.lanes());
   }
 
  private:

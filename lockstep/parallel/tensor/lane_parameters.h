@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -18,22 +19,16 @@ namespace lockstep::parallel {
 class LaneParameters {
  public:
   // `layout`: of some or all blocks of model.of_lane(). `values`: [lanes here, layout.elements()] of the
-  // working dtype; `gradients`: as many fp32. Of a parameter that is replicated the first lane's value is
-  // used; each lane here has a gradient of it, which is the sum over that lane's run of tokens.
+  // working dtype; `gradients`: as many fp32. Lanes that share a parameter have a copy each, of which all are
+  // equal, and gradients of their own (LaneShard::sharing).
   LaneParameters(const DividedModel& model, const model::FlatLayout& layout, const at::Tensor& values,
                  const at::Tensor& gradients);
-  LaneParameters(const LaneParameters&) = delete;
-  LaneParameters& operator=(const LaneParameters&) = delete;
 
-  model::BlockParameters of_block(std::size_t block) const { return {blocks_[block], lanes_}; }
+  model::BlockParameters of_block(std::size_t block) const { return {blocks_[block], of_lane_.size()}; }
   nn::DividedHead head() const { return {head_, vocabulary_}; }  // only when the last block is held
 
  private:
-  void add(const DividedModel& model, const model::FlatLayout& layout, std::size_t index,
-           const at::Tensor& values, const at::Tensor& gradients);
-
-  std::size_t lanes_;
-  std::vector<std::vector<nn::Parameter>> all_;  // of each spec: one, or one for each lane here
+  std::vector<std::unique_ptr<const model::Parameters>> of_lane_;  // of each lane here
   std::vector<std::vector<const nn::Parameter*>> blocks_;
   std::vector<const nn::Parameter*> head_;
   std::int64_t vocabulary_ = 0;

@@ -74,7 +74,6 @@ LaneShard shard_of(const model::ParameterSpec& parameter, const model::ShardRule
     case Shard::replicated:
       shard = whole_of(parameter);
       shard.sharing = {0, lanes};
-      shard.replicated = true;
       return shard;
     case Shard::rows:
     case Shard::heads:

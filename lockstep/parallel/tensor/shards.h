@@ -39,9 +39,6 @@ struct LaneShard {
   // The lanes that have the same elements. The gradient of these elements is the sum over them, in the lane
   // tree.
   Subtree sharing = {};
-  // The rule replicates it: blocks want one nn::Parameter for all lanes, with a gradient for each lane here
-  // (nn/parameter.h). Otherwise each lane has an nn::Parameter of its own, also where lanes share elements.
-  bool replicated = false;
 
   std::int64_t elements() const { return runs * length; }  // without padding
 };
