@@ -22,6 +22,18 @@ void add_once(std::vector<ParameterSpec>& all, ParameterSpec parameter) {
 
 }  // namespace
 
+std::vector<const nn::Parameter*> BlockParameters::parts(std::size_t index) const {
+  std::vector<const nn::Parameter*> parts;
+  for (std::size_t lane = 0; lane < lanes_; ++lane) parts.push_back(of_lane(lane)[index]);
+  return parts;
+}
+
+nn::Parameter BlockParameters::shared(std::size_t index) const {
+  nn::Parameter parameter = *all_[index];
+  for (const nn::Parameter* part : parts(index)) parameter.by_lane.push_back(part->gradient);
+  return parameter;
+}
+
 std::vector<ParameterSpec> parameters_of(const Model& model) {
   std::vector<ParameterSpec> all;
   for (const auto& block : model.blocks) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/nn/dropout.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
@@ -22,55 +25,73 @@ std::uint64_t stream_of(std::uint64_t sample, const DropoutPlace& where) {
   return sample << 20 | where.layer << 4 | where.place;
 }
 
-void drop(const at::Tensor& in, float probability, std::int64_t key, at::ArrayRef<std::int64_t> streams,
-          const at::Tensor& out) {
-  for (std::int64_t i = 0; i < in.size(0); ++i) {
-    kernels::dropout({.probability = probability,
-                      .key = static_cast<std::uint64_t>(key),
-                      .stream = static_cast<std::uint64_t>(streams[static_cast<std::size_t>(i)])},
-                     matrix_of(in.select(0, i)), matrix_of(out.select(0, i)));
+// Samples that follow each other, each of as many rows as the others, of which the first and the last may be
+// there in part.
+struct Streams {
+  float probability = 0.0F;
+  std::uint64_t key = 0;
+  std::vector<std::uint64_t> numbers = {};  // of the streams, one per sample
+  std::int64_t rows_each = 0;
+  LaneRun rows = {};  // that are there, of all rows of the samples
+};
+
+void drop(const at::Tensor& in, const Streams& streams, const at::Tensor& out) {
+  const std::int64_t end = streams.rows.first + streams.rows.count;
+  for (std::int64_t row = streams.rows.first; row < end;) {
+    const std::int64_t sample = row / streams.rows_each;
+    const std::int64_t count = std::min(end, (sample + 1) * streams.rows_each) - row;
+    const auto first = static_cast<std::uint64_t>(row % streams.rows_each);
+    const std::int64_t from = row - streams.rows.first;
+    kernels::dropout({.probability = streams.probability,
+                      .key = streams.key,
+                      .stream = streams.numbers[static_cast<std::size_t>(sample)],
+                      .first = first * static_cast<std::uint64_t>(in.size(-1))},
+                     matrix_of(in.narrow(0, from, count)), matrix_of(out.narrow(0, from, count)));
+    row += count;
   }
 }
 
+at::Tensor dropped(const at::Tensor& x, const Streams& streams) {
+  at::Tensor out = at::empty(x.sizes(), x.options());
+  drop(x.reshape({-1, x.size(-1)}), streams, out.view({-1, x.size(-1)}));
+  return out;
+}
+
 struct DropElements : torch::autograd::Function<DropElements> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, double probability,
-                            std::int64_t key, const std::vector<std::int64_t>& streams) {
-    context->saved_data["probability"] = probability;
-    context->saved_data["key"] = key;
-    context->saved_data["streams"] = streams;
-    return dropped(x, probability, key, streams);
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const Streams& streams) {
+    context->saved_data["streams"] = keep(streams);
+    return dropped(x, streams);
   }
   // A mask is its own transpose.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    auto& saved = context->saved_data;
-    return {dropped(gradients[0], saved["probability"].toDouble(), saved["key"].toInt(),
-                    saved["streams"].toIntVector()),
-            {},
-            {},
-            {}};
-  }
-  static at::Tensor dropped(const at::Tensor& x, double probability, std::int64_t key,
-                            const std::vector<std::int64_t>& streams) {
-    at::Tensor out = at::empty(x.sizes(), x.options());
-    drop(as_rows(x), static_cast<float>(probability), key, streams, out);
-    return out;
+    return {dropped(gradients[0], kept<Streams>(context->saved_data["streams"])), {}};
   }
 };
 
+Streams streams_of(const at::Tensor& x, const DropoutPlace& where, const Samples& samples,
+                   const Lanes& lanes) {
+  const auto count = static_cast<std::int64_t>(samples.numbers.size());
+  Streams streams = {.probability = where.probability, .key = philox64(samples.seed, kPurpose, 0)};
+  for (const std::uint64_t sample : samples.numbers) streams.numbers.push_back(stream_of(sample, where));
+  const std::int64_t rows = x.numel() / std::max<std::int64_t>(1, x.size(-1));
+  streams.rows = lanes.divide_tokens() ? lanes.held() : LaneRun{0, rows};
+  streams.rows_each = (lanes.divide_tokens() ? lanes.tokens : rows) / count;
+  LOCKSTEP_CHECK(rows == streams.rows.count && (lanes.divide_tokens() || x.size(0) == count),
+                 "a number for each sample");
+  return streams;
+}
+
 }  // namespace
 
-at::Tensor dropout(const at::Tensor& x, const DropoutPlace& where, const Samples& samples) {
+at::Tensor dropout(const at::Tensor& x, const DropoutPlace& where, const Samples& samples,
+                   const Lanes& lanes) {
   if (where.probability == 0.0F || samples.numbers.empty()) return x;
-  LOCKSTEP_CHECK(x.size(0) == static_cast<std::int64_t>(samples.numbers.size()), "a number for each sample");
-  const auto key = static_cast<std::int64_t>(philox64(samples.seed, kPurpose, 0));
-  std::vector<std::int64_t> streams;
-  for (const std::uint64_t sample : samples.numbers) {
-    streams.push_back(static_cast<std::int64_t>(stream_of(sample, where)));
-  }
-  if (has_kernels(x)) return DropElements::apply(x, where.probability, key, streams);
-  const at::Tensor mask = at::ones(x.sizes(), at::kFloat);
-  drop(mask, where.probability, key, streams, mask);
-  return x.mul(mask.to(x.options()));
+  require_kernels_for_lanes(x, lanes);
+  const Streams streams = streams_of(x, where, samples, lanes);
+  if (has_kernels(x)) return DropElements::apply(x, streams);
+  const at::Tensor mask = at::ones({streams.rows.count, x.size(-1)}, at::kFloat);
+  drop(mask, streams, mask);
+  return x.mul(mask.view(x.sizes()).to(x.options()));
 }
 
 }  // namespace lockstep::nn

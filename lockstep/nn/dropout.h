@@ -6,6 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "lockstep/nn/lanes.h"
+
 namespace lockstep::nn {
 
 // Which samples of the run the rows of a batch are. A sample's number never comes again in a run, so it
@@ -24,7 +26,9 @@ struct DropoutPlace {
 
 // x / (1 - probability) or 0. x: [samples, ...]. What falls away depends on the seed, the sample's number,
 // the place in the model and the element's place in the sample: not on who computes the sample, on the others
-// of its batch, on how often it is computed, on the device or on the dtype.
-at::Tensor dropout(const at::Tensor& x, const DropoutPlace& where, const Samples& samples);
+// of its batch, on how often it is computed, on the device or on the dtype. When lanes divide the tokens, x
+// is [tokens, width], those that lie here (Lanes::held).
+at::Tensor dropout(const at::Tensor& x, const DropoutPlace& where, const Samples& samples,
+                   const Lanes& lanes = {});
 
 }  // namespace lockstep::nn

@@ -8,6 +8,7 @@
 
 #include "lockstep/kernels/compute/embedding/embedding.h"
 #include "lockstep/nn/additions.h"
+#include "lockstep/nn/fan.h"
 #include "lockstep/nn/function.h"
 
 namespace lockstep::nn {
@@ -56,6 +57,51 @@ struct Embedding : torch::autograd::Function<Embedding> {
   }
 };
 
+kernels::Matrix rows_of_lane(const at::Tensor& part, const LaneRun& run) {
+  return matrix_of(part.narrow(0, 0, run.count));
+}
+kernels::TablePart part_of(const LaneRun& run, std::int64_t vocabulary) {
+  return {static_cast<std::uint32_t>(run.first), static_cast<std::uint32_t>(vocabulary)};
+}
+
+struct DividedEmbedding : torch::autograd::Function<DividedEmbedding> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& tokens, at::TensorList parts,
+                            const std::vector<at::Tensor>& gradients, std::int64_t vocabulary,
+                            const Lanes& lanes) {
+    const at::Tensor ids = tokens.contiguous();
+    const at::Tensor room = room_for_sums(lanes, parts[0].size(1), parts[0].options()).zero_();
+    const at::Tensor rows = room.narrow(0, 0, lanes.tokens);
+    for (int i = 0; i < lanes.here(); ++i) {
+      const LaneRun run = lanes.run_of(vocabulary, i);
+      kernels::embedding_part_forward(rows_of_lane(parts[static_cast<std::size_t>(i)], run),
+                                      part_of(run, vocabulary), ids_of(ids), matrix_of(rows));
+    }
+    context->save_for_backward({ids});
+    context->saved_data["gradients"] = gradients;
+    context->saved_data["vocabulary"] = vocabulary;
+    context->saved_data["lanes"] = keep(lanes);
+    const at::Tensor sum = sum_over_members(room, lanes);
+    return lanes.divide_tokens() ? sum : sum.view({tokens.size(0), tokens.size(1), -1});
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Lanes lanes = kept<Lanes>(context->saved_data["lanes"]);
+    const std::int64_t vocabulary = context->saved_data["vocabulary"].toInt();
+    const std::vector<at::Tensor> parts = context->saved_data["gradients"].toTensorVector();
+    const std::size_t inputs = parts.size() + 4;
+    add_to_gradients([ids = saved[0], rows = gather_tokens(gradients[0], lanes), parts, vocabulary, lanes] {
+      for (int i = 0; i < lanes.here(); ++i) {
+        const LaneRun run = lanes.run_of(vocabulary, i);
+        kernels::embedding_part_backward(ids_of(ids), matrix_of(rows),
+                                         rows_of_lane(parts[static_cast<std::size_t>(i)], run),
+                                         part_of(run, vocabulary));
+      }
+    });
+    return variable_list(inputs);
+  }
+};
+
 }  // namespace
 
 at::Tensor embedding(const at::Tensor& tokens, const Parameter& table, const Parameter* places,
@@ -65,6 +111,17 @@ at::Tensor embedding(const at::Tensor& tokens, const Parameter& table, const Par
     return places == nullptr ? rows : rows.add(tracked(*places).narrow(0, first, tokens.size(1)));
   }
   return Embedding::apply(tokens, table.value, table.gradient, value_of(places), gradient_of(places), first);
+}
+
+at::Tensor embedding(const at::Tensor& tokens, const DividedTable& table, const Lanes& lanes) {
+  if (!lanes.several()) return embedding(tokens, *table.parts[0]);
+  std::vector<at::Tensor> parts, gradients;
+  for (const Parameter* part : table.parts) {
+    require_kernels_for_lanes(part->value, lanes);
+    parts.push_back(part->value);
+    gradients.push_back(part->gradient);
+  }
+  return DividedEmbedding::apply(tokens, at::TensorList(parts), gradients, table.vocabulary, lanes);
 }
 
 }  // namespace lockstep::nn

@@ -2,14 +2,18 @@
 #include "lockstep/nn/head_loss.h"
 
 #include <span>
+#include <vector>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/loss/head_loss.h"
+#include "lockstep/kernels/compute/loss/lane_head.h"
+#include "lockstep/nn/fan.h"
 #include "lockstep/nn/function.h"
 
 namespace lockstep::nn {
@@ -46,6 +50,37 @@ HeadLoss by_aten(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
   return result;
 }
 
+// What the kernel is given, and what keeps it alive.
+struct LanesOfHead {
+  LanesOfHead(const at::Tensor& rows, const DividedHead& head, const at::Tensor& targets,
+              const Lanes& lanes) {
+    for (std::size_t i = 0; i < head.parts.size(); ++i) {
+      const LaneRun run = lanes.run_of(head.vocabulary, static_cast<int>(i));
+      const auto rows_of_lane = [&](const at::Tensor& part) {
+        return part.defined() ? matrix_of(part.detach().narrow(0, 0, run.count)) : kernels::Matrix{};
+      };
+      here.push_back({.weight = rows_of_lane(head.parts[i]->value),
+                      .first = static_cast<std::uint32_t>(run.first),
+                      .weight_gradient = rows_of_lane(head.parts[i]->gradient)});
+    }
+    const LaneShare share = lanes.team->share();
+    all = {.x = matrix_of(rows),
+           .targets = targets_of(targets),
+           .vocabulary = static_cast<std::uint32_t>(head.vocabulary),
+           .lanes = static_cast<std::size_t>(share.lanes),
+           .first_lane = static_cast<std::size_t>(share.first),
+           .here = here,
+           .exchange = [&lanes, share](std::span<float> statistics) {
+             const auto each = static_cast<std::int64_t>(statistics.size()) / share.lanes;
+             lanes.team->all_gather(at::from_blob(statistics.data(), {share.lanes, each}, at::kFloat));
+           }};
+  }
+  LanesOfHead(const LanesOfHead&) = delete;
+
+  std::vector<kernels::HeadLane> here;
+  kernels::DividedHead all;
+};
+
 }  // namespace
 
 HeadLoss head_loss_with_gradients(const at::Tensor& x, const Parameter& weight, const at::Tensor& targets,
@@ -66,6 +101,29 @@ at::Tensor head_loss(const at::Tensor& x, const Parameter& weight, const at::Ten
   const at::Tensor rows = as_rows(x);
   at::Tensor losses = one_row_of_losses(targets, x);
   kernels::head_loss({matrix_of(rows), matrix_of(value), targets_of(targets)}, floats_of(losses));
+  return losses;
+}
+
+HeadLoss head_loss_with_gradients(const at::Tensor& x, const DividedHead& head, const at::Tensor& targets,
+                                  float scale, const Lanes& lanes) {
+  if (!lanes.several()) return head_loss_with_gradients(x, *head.parts[0], targets, scale);
+  require_kernels_for_lanes(x, lanes);
+  const at::Tensor rows = gather_tokens(x, lanes);
+  const at::Tensor room = room_for_sums(lanes, x.size(-1), x.options());
+  HeadLoss result = {one_row_of_losses(targets, x), {}};
+  kernels::lane_head_loss(LanesOfHead(rows, head, targets, lanes).all, floats_of(result.losses), scale,
+                          matrix_of(room.narrow(0, 0, lanes.tokens)));
+  result.x_gradient = sum_over_members(room, lanes).view(x.sizes());
+  return result;
+}
+
+at::Tensor head_loss(const at::Tensor& x, const DividedHead& head, const at::Tensor& targets,
+                     const Lanes& lanes) {
+  if (!lanes.several()) return head_loss(x, *head.parts[0], targets);
+  require_kernels_for_lanes(x, lanes);
+  const at::Tensor rows = gather_tokens(x, lanes);
+  at::Tensor losses = one_row_of_losses(targets, x);
+  kernels::lane_head_loss(LanesOfHead(rows, head, targets, lanes).all, floats_of(losses));
   return losses;
 }
 

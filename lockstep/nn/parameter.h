@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -14,6 +15,9 @@ struct Parameter {
   std::string name;
   at::Tensor value;
   at::Tensor gradient;
+  // When several lanes (lanes.h) share it: the gradients of the lanes here, each of that lane's run of
+  // tokens. Then `gradient` is not used; the sum over all lanes is the gradient.
+  std::vector<at::Tensor> by_lane = {};
 };
 
 // The value for use in plain ATen code: the gradient that comes back through it is added to

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/nn/rotary.h"
 
-#include <ATen/core/ivalue.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
@@ -22,22 +21,15 @@ at::Tensor rotated(const at::Tensor& x, const RotaryTable& table, std::int64_t f
   return result;
 }
 
-// How a table gets from the forward to the backward pass.
-struct SavedTable : torch::CustomClassHolder {
-  explicit SavedTable(TablePointer pointer) : table(std::move(pointer)) {}
-  TablePointer table;
-};
-
 struct Rotary : torch::autograd::Function<Rotary> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const TablePointer& table,
                             std::int64_t first) {
-    context->saved_data["table"] = at::IValue::make_capsule(c10::make_intrusive<SavedTable>(table));
+    context->saved_data["table"] = keep(table);
     context->saved_data["first"] = first;
     return rotated(x, *table, first, Rotation::forward);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto capsule = context->saved_data["table"].toCapsule();
-    const RotaryTable& table = *static_cast<const SavedTable&>(*capsule).table;
+    const RotaryTable& table = *kept<TablePointer>(context->saved_data["table"]);
     return {rotated(gradients[0], table, context->saved_data["first"].toInt(), Rotation::backward), {}, {}};
   }
 };

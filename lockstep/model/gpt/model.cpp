@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/model/branch.h"
 #include "lockstep/model/declare.h"
 #include "lockstep/model/layer_dropout.h"
 #include "lockstep/nn/activation.h"
 #include "lockstep/nn/attention.h"
 #include "lockstep/nn/dropout.h"
-#include "lockstep/nn/embedding.h"
 #include "lockstep/nn/linear.h"
 #include "lockstep/nn/norm.h"
 
@@ -29,8 +29,9 @@ class Embedding final : public Block {
     return {token_table(config_), weight_matrix("wpe.weight", config_.positions, config_.width, 0.01F)};
   }
   at::Tensor forward(const at::Tensor&, const Batch& batch, BlockParameters p) const override {
-    return nn::dropout(nn::embedding(batch.tokens, *p[0], p[1], batch.first_place), {config_.dropout},
-                       batch.samples);
+    const nn::Lanes lanes = batch.lanes();
+    return nn::dropout(token_rows(batch, p, {.table = 0, .places = 1, .vocabulary = config_.vocabulary}),
+                       {config_.dropout}, batch.samples, lanes);
   }
 
  private:
@@ -63,20 +64,30 @@ class Layer final : public Block {
   }
 
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
-    const std::int64_t width = config_.width;
-    const at::Tensor normed = nn::layer_norm(hidden, *p[0], *p[1], config_.norm_epsilon);
-    const at::Tensor qkv = nn::linear(normed, *p[2], p[3]);
-    const at::Tensor mixed =
-        nn::causal_attention(qkv.narrow(2, 0, width), qkv.narrow(2, width, width),
-                             qkv.narrow(2, 2 * width, width), config_.heads, config_.heads, batch.cache);
-    const at::Tensor middle =
-        hidden.add(nn::dropout(nn::linear(mixed, *p[4], p[5]), drop_.attention, batch.samples));
-    const at::Tensor wide =
-        nn::linear(nn::layer_norm(middle, *p[6], *p[7], config_.norm_epsilon), *p[8], p[9]);
-    return middle.add(nn::dropout(nn::linear(nn::gelu(wide), *p[10], p[11]), drop_.ffn, batch.samples));
+    const nn::Lanes lanes = batch.lanes();
+    const at::Tensor attended =
+        over_lanes(nn::layer_norm(hidden, p.shared(0), p.shared(1), config_.norm_epsilon, lanes), batch, p, 5,
+                   [&](const LaneBranch& lane) { return attend(lane, batch.cache); });
+    const at::Tensor middle = hidden.add(nn::dropout(attended, drop_.attention, batch.samples, lanes));
+    const at::Tensor fed = over_lanes(
+        nn::layer_norm(middle, p.shared(6), p.shared(7), config_.norm_epsilon, lanes), batch, p, 11, feed);
+    return middle.add(nn::dropout(fed, drop_.ffn, batch.samples, lanes));
   }
 
  private:
+  // Of the heads that the lane has.
+  at::Tensor attend(const LaneBranch& lane, nn::KeyValueCache* cache) const {
+    const at::Tensor qkv = nn::linear(lane.x, *lane.p[2], lane.p[3]);
+    const std::int64_t width = qkv.size(2) / 3;
+    const std::int64_t heads = width / (config_.width / config_.heads);
+    const at::Tensor mixed = nn::causal_attention(qkv.narrow(2, 0, width), qkv.narrow(2, width, width),
+                                                  qkv.narrow(2, 2 * width, width), heads, heads, cache);
+    return nn::linear(mixed, *lane.p[4], lane.bias);
+  }
+  static at::Tensor feed(const LaneBranch& lane) {
+    return nn::linear(nn::gelu(nn::linear(lane.x, *lane.p[8], lane.p[9])), *lane.p[10], lane.bias);
+  }
+
   Config config_;
   std::string prefix_;
   LayerDropout drop_;
@@ -89,8 +100,8 @@ class FinalNorm final : public Block {
   std::vector<ParameterSpec> parameters() const override {
     return {norm_weight("ln_f.weight", config_.width), bias("ln_f.bias", config_.width)};
   }
-  at::Tensor forward(const at::Tensor& hidden, const Batch&, BlockParameters p) const override {
-    return nn::layer_norm(hidden, *p[0], *p[1], config_.norm_epsilon);
+  at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
+    return nn::layer_norm(hidden, p.shared(0), p.shared(1), config_.norm_epsilon, batch.lanes());
   }
 
  private:

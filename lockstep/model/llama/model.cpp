@@ -2,15 +2,16 @@
 #include "lockstep/model/llama/model.h"
 
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "lockstep/model/branch.h"
 #include "lockstep/model/declare.h"
 #include "lockstep/model/layer_dropout.h"
 #include "lockstep/nn/activation.h"
 #include "lockstep/nn/attention.h"
 #include "lockstep/nn/dropout.h"
-#include "lockstep/nn/embedding.h"
 #include "lockstep/nn/linear.h"
 #include "lockstep/nn/norm.h"
 #include "lockstep/nn/rotary.h"
@@ -28,7 +29,8 @@ class Embedding final : public Block {
 
   std::vector<ParameterSpec> parameters() const override { return {token_table(config_)}; }
   at::Tensor forward(const at::Tensor&, const Batch& batch, BlockParameters p) const override {
-    return nn::dropout(nn::embedding(batch.tokens, *p[0]), {config_.dropout}, batch.samples);
+    return nn::dropout(token_rows(batch, p, {.table = 0, .vocabulary = config_.vocabulary}),
+                       {config_.dropout}, batch.samples, batch.lanes());
   }
 
  private:
@@ -61,19 +63,30 @@ class Layer final : public Block {
   }
 
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
-    const at::Tensor normed = nn::rms_norm(hidden, *p[0], config_.norm_epsilon);
-    const at::Tensor q = nn::rotary(nn::linear(normed, *p[1]), table_, batch.first_place);
-    const at::Tensor k = nn::rotary(nn::linear(normed, *p[2]), table_, batch.first_place);
-    const at::Tensor mixed =
-        nn::causal_attention(q, k, nn::linear(normed, *p[3]), config_.heads, config_.kv_heads, batch.cache);
-    const at::Tensor middle =
-        hidden.add(nn::dropout(nn::linear(mixed, *p[4]), drop_.attention, batch.samples));
-    const at::Tensor input = nn::rms_norm(middle, *p[5], config_.norm_epsilon);
-    const at::Tensor wide = nn::swiglu(nn::linear(input, *p[6]), nn::linear(input, *p[7]));
-    return middle.add(nn::dropout(nn::linear(wide, *p[8]), drop_.ffn, batch.samples));
+    const nn::Lanes lanes = batch.lanes();
+    const at::Tensor attended =
+        over_lanes(nn::rms_norm(hidden, p.shared(0), config_.norm_epsilon, lanes), batch, p, std::nullopt,
+                   [&](const LaneBranch& lane) { return attend(lane, batch); });
+    const at::Tensor middle = hidden.add(nn::dropout(attended, drop_.attention, batch.samples, lanes));
+    const at::Tensor fed = over_lanes(nn::rms_norm(middle, p.shared(5), config_.norm_epsilon, lanes), batch,
+                                      p, std::nullopt, feed);
+    return middle.add(nn::dropout(fed, drop_.ffn, batch.samples, lanes));
   }
 
  private:
+  // Of the heads that the lane has.
+  at::Tensor attend(const LaneBranch& lane, const Batch& batch) const {
+    const at::Tensor q = nn::rotary(nn::linear(lane.x, *lane.p[1]), table_, batch.first_place);
+    const at::Tensor k = nn::rotary(nn::linear(lane.x, *lane.p[2]), table_, batch.first_place);
+    const at::Tensor mixed =
+        nn::causal_attention(q, k, nn::linear(lane.x, *lane.p[3]), q.size(2) / config_.head_width,
+                             k.size(2) / config_.head_width, batch.cache);
+    return nn::linear(mixed, *lane.p[4]);
+  }
+  static at::Tensor feed(const LaneBranch& lane) {
+    return nn::linear(nn::swiglu(nn::linear(lane.x, *lane.p[6]), nn::linear(lane.x, *lane.p[7])), *lane.p[8]);
+  }
+
   Config config_;
   std::string prefix_;
   LayerDropout drop_;
@@ -87,8 +100,8 @@ class FinalNorm final : public Block {
   std::vector<ParameterSpec> parameters() const override {
     return {norm_weight("model.norm.weight", config_.width)};
   }
-  at::Tensor forward(const at::Tensor& hidden, const Batch&, BlockParameters p) const override {
-    return nn::rms_norm(hidden, *p[0], config_.norm_epsilon);
+  at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
+    return nn::rms_norm(hidden, p.shared(0), config_.norm_epsilon, batch.lanes());
   }
 
  private:

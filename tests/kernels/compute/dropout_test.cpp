@@ -80,6 +80,13 @@ TEST(Dropout, DependsOnKeyStreamAndPlaceOnly) {
   EXPECT_NE(kept(kSome, 12, 35), kept(other, 12, 35));
 }
 
+TEST(Dropout, OfAPartIsThePartOfTheWhole) {
+  const std::vector<float> whole = kept(kSome, 12, 35);
+  Dropout from_the_fifth_row = kSome;
+  from_the_fifth_row.first = std::uint64_t{5} * 35;
+  EXPECT_EQ(kept(from_the_fifth_row, 7, 35), std::vector<float>(whole.begin() + 5 * 35, whole.end()));
+}
+
 TEST(Dropout, WithProbabilityZeroIsTheIdentity) {
   const std::vector<float> values = kept({.probability = 0.0F, .key = 1, .stream = 2}, 9, 9);
   EXPECT_EQ(values, std::vector<float>(81, 1.0F));

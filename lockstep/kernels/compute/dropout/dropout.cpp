@@ -30,8 +30,8 @@ void dropout(const Dropout& dropout, const ConstMatrix& in, const Matrix& out) {
     RowBuffers& buffers = RowBuffers::mine();
     const auto result = buffers.target(RowBuffers::out, piece.of(out));
     keep_or_drop(buffers.read(RowBuffers::in, piece.of(in)),
-                 numbers_of(dropout, piece.row * in.columns + piece.first, piece.count), threshold, scale,
-                 result);
+                 numbers_of(dropout, dropout.first + piece.row * in.columns + piece.first, piece.count),
+                 threshold, scale, result);
     RowBuffers::store(result, piece.of(out));
   });
 }

@@ -24,7 +24,9 @@ void dropout_reference(const Dropout& dropout, const ConstMatrix& in, const Matr
   for (std::size_t row = 0; row < in.rows; ++row) {
     std::vector<double> values = row_values(in, row);
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = is_kept(dropout, row * in.columns + i) ? values[i] / (1.0 - dropout.probability) : 0.0;
+      values[i] = is_kept(dropout, dropout.first + row * in.columns + i)
+                      ? values[i] / (1.0 - dropout.probability)
+                      : 0.0;
     store_row(values, out, row);
   }
 }

@@ -26,23 +26,42 @@ void check_ids(std::span<const std::uint32_t> ids, std::size_t vocabulary) {
   }
 }
 
-}  // namespace
-
-void check_embedding(const ConstMatrix& table, std::span<const std::uint32_t> ids,
-                     const PlaceTable<ConstMatrix>& by_place, const ConstMatrix& out) {
-  check_matrix("embedding: the output", out, ids.size(), table.columns, table.dtype);
-  check_place_table(by_place, table, ids.size());
-  check_ids(ids, table.rows);
+void check_part(const TablePart& part, std::size_t rows) {
+  if (rows <= part.vocabulary && part.first <= part.vocabulary - rows) return;
+  throw UsageError(fmt::format("embedding: {} rows from id {} on are more than the vocabulary of {} has",
+                               rows, part.first, part.vocabulary));
 }
 
-void check_embedding_gradients(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
-                               const ConstMatrix& table_gradient, const PlaceTable<Matrix>& by_place) {
+}  // namespace
+
+void check_embedding_part(const ConstMatrix& table, const TablePart& part, std::span<const std::uint32_t> ids,
+                          const ConstMatrix& out) {
+  check_matrix("embedding: the output", out, ids.size(), table.columns, table.dtype);
+  check_part(part, table.rows);
+  check_ids(ids, part.vocabulary);
+}
+
+void check_embedding_part_gradient(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                                   const ConstMatrix& table_gradient, const TablePart& part) {
   check_matrix("embedding: the gradient of the table", table_gradient, table_gradient.rows,
                out_gradient.columns, DType::fp32);
   check_matrix("embedding: the gradient of the output", out_gradient, ids.size(), out_gradient.columns,
                out_gradient.dtype);
+  check_part(part, table_gradient.rows);
+  check_ids(ids, part.vocabulary);
+}
+
+void check_embedding(const ConstMatrix& table, std::span<const std::uint32_t> ids,
+                     const PlaceTable<ConstMatrix>& by_place, const ConstMatrix& out) {
+  check_place_table(by_place, table, ids.size());
+  check_embedding_part(table, {.vocabulary = static_cast<std::uint32_t>(table.rows)}, ids, out);
+}
+
+void check_embedding_gradients(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                               const ConstMatrix& table_gradient, const PlaceTable<Matrix>& by_place) {
   check_place_table({by_place.table, by_place.places}, table_gradient, ids.size());
-  check_ids(ids, table_gradient.rows);
+  check_embedding_part_gradient(ids, out_gradient, table_gradient,
+                                {.vocabulary = static_cast<std::uint32_t>(table_gradient.rows)});
 }
 
 }  // namespace lockstep::kernels

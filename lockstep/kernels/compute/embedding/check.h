@@ -10,5 +10,9 @@ void check_embedding(const ConstMatrix& table, std::span<const std::uint32_t> id
                      const PlaceTable<ConstMatrix>& by_place, const ConstMatrix& out);
 void check_embedding_gradients(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
                                const ConstMatrix& table_gradient, const PlaceTable<Matrix>& by_place);
+void check_embedding_part(const ConstMatrix& table, const TablePart& part, std::span<const std::uint32_t> ids,
+                          const ConstMatrix& out);
+void check_embedding_part_gradient(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                                   const ConstMatrix& table_gradient, const TablePart& part);
 
 }  // namespace lockstep::kernels

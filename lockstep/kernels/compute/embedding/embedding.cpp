@@ -40,6 +40,18 @@ void add_row(const ConstMatrix& from, std::size_t row, const Matrix& sums, std::
   add(to, RowBuffers::mine().read(RowBuffers::gradient, from, row), to);
 }
 
+// Groups whose id is not among the rows from `first` on are left out.
+void add_groups(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                const Matrix& table_gradient, std::uint32_t first) {
+  const Groups& groups = grouped(ids);
+  parallel_for(groups.starts.size() - 1, [&](std::size_t group) {
+    const std::uint32_t id = ids[groups.rows[groups.starts[group]]];
+    if (id < first || id - first >= table_gradient.rows) return;
+    for (std::size_t i = groups.starts[group]; i < groups.starts[group + 1]; ++i)
+      add_row(out_gradient, groups.rows[i], table_gradient, id - first);
+  });
+}
+
 }  // namespace
 
 void embedding_forward(const ConstMatrix& table, std::span<const std::uint32_t> ids,
@@ -61,19 +73,32 @@ void embedding_forward(const ConstMatrix& table, std::span<const std::uint32_t> 
 void embedding_backward(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
                         const Matrix& table_gradient, const PlaceTable<Matrix>& by_place) {
   check_embedding_gradients(ids, out_gradient, table_gradient, by_place);
-  const Groups& groups = grouped(ids);
-  parallel_for(groups.starts.size() - 1, [&](std::size_t group) {
-    for (std::size_t i = groups.starts[group]; i < groups.starts[group + 1]; ++i) {
-      const std::size_t row = groups.rows[i];
-      add_row(out_gradient, row, table_gradient, ids[row]);
-    }
-  });
+  add_groups(ids, out_gradient, table_gradient, 0);
   if (by_place.table.data == nullptr) return;
   const Places& places = by_place.places;
   for_each_row(std::min(places.length, ids.size()), [&](std::size_t place) {
     for (std::size_t row = place; row < ids.size(); row += places.length)
       add_row(out_gradient, row, by_place.table, places.of(row));
   });
+}
+
+void embedding_part_forward(const ConstMatrix& table, const TablePart& part,
+                            std::span<const std::uint32_t> ids, const Matrix& out) {
+  check_embedding_part(table, part, ids, out);
+  for_each_row(ids.size(), [&](std::size_t row) {
+    if (ids[row] < part.first || ids[row] - part.first >= table.rows) return;
+    RowBuffers& buffers = RowBuffers::mine();
+    const auto values = buffers.read(RowBuffers::in, table, ids[row] - part.first);
+    const auto result = buffers.target(RowBuffers::out, out, row);
+    std::transform(values.begin(), values.end(), result.begin(), [](float value) { return value + 0.0F; });
+    RowBuffers::store(result, out, row);
+  });
+}
+
+void embedding_part_backward(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                             const Matrix& table_gradient, const TablePart& part) {
+  check_embedding_part_gradient(ids, out_gradient, table_gradient, part);
+  add_groups(ids, out_gradient, table_gradient, part.first);
 }
 
 }  // namespace lockstep::kernels

@@ -26,10 +26,28 @@ void embedding_forward(const ConstMatrix& table, std::span<const std::uint32_t> 
 void embedding_backward(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
                         const Matrix& table_gradient, const PlaceTable<Matrix>& by_place);
 
+// Some rows of a table that is divided: those of the ids from `first` on.
+struct TablePart {
+  std::uint32_t first = 0;
+  std::uint32_t vocabulary = 0;  // ids of all parts; no other may come
+};
+
+// Writes the rows of `out` whose ids the part has, and leaves the others as they are. -0 becomes +0, as it
+// does when rows of zeros are added for the parts that do not have the id. UsageError as above.
+void embedding_part_forward(const ConstMatrix& table, const TablePart& part,
+                            std::span<const std::uint32_t> ids, const Matrix& out);
+// Rows of ids that the part does not have add nothing; otherwise as embedding_backward().
+void embedding_part_backward(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                             const Matrix& table_gradient, const TablePart& part);
+
 // The same in plain C++, sums in fp64: the twins that tests compare with.
 void embedding_forward_reference(const ConstMatrix& table, std::span<const std::uint32_t> ids,
                                  const PlaceTable<ConstMatrix>& by_place, const Matrix& out);
 void embedding_backward_reference(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
                                   const Matrix& table_gradient, const PlaceTable<Matrix>& by_place);
+void embedding_part_forward_reference(const ConstMatrix& table, const TablePart& part,
+                                      std::span<const std::uint32_t> ids, const Matrix& out);
+void embedding_part_backward_reference(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                                       const Matrix& table_gradient, const TablePart& part);
 
 }  // namespace lockstep::kernels

@@ -43,4 +43,22 @@ void embedding_backward_reference(std::span<const std::uint32_t> ids, const Cons
   }
 }
 
+void embedding_part_forward_reference(const ConstMatrix& table, const TablePart& part,
+                                      std::span<const std::uint32_t> ids, const Matrix& out) {
+  check_embedding_part(table, part, ids, out);
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    if (ids[row] < part.first || ids[row] >= part.first + table.rows) continue;
+    std::vector<double> values = row_values(table, ids[row] - part.first);
+    add_to(values, std::vector<double>(values.size(), 0.0));
+    store_row(values, out, row);
+  }
+}
+
+void embedding_part_backward_reference(std::span<const std::uint32_t> ids, const ConstMatrix& out_gradient,
+                                       const Matrix& table_gradient, const TablePart& part) {
+  check_embedding_part_gradient(ids, out_gradient, table_gradient, part);
+  for (std::size_t id = 0; id < table_gradient.rows; ++id)
+    add_rows(out_gradient, table_gradient, id, [&](std::size_t row) { return ids[row] == part.first + id; });
+}
+
 }  // namespace lockstep::kernels

@@ -5,30 +5,16 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "lockstep/kernels/compute/attention/softmax.h"
 #include "lockstep/kernels/compute/convert.h"
 #include "lockstep/kernels/compute/gemm/gemm.h"
 #include "lockstep/kernels/compute/loss/inputs.h"
+#include "lockstep/kernels/compute/loss/memory.h"
 #include "lockstep/kernels/compute/threads.h"
 
 namespace lockstep::kernels {
 namespace {
-
-// The logits of a chunk, and where each row is later replaced by its gradient. Kept from call to call: a
-// chunk is large, and new memory would cost a page fault every 4 KiB.
-std::vector<float>& chunk_memory() {
-  thread_local std::vector<float> memory;
-  return memory;
-}
-
-// One row at a time in floats, on the thread that works on it.
-std::span<float> row_memory(std::size_t columns) {
-  thread_local std::vector<float> memory;
-  if (memory.size() < columns) memory.resize(columns);
-  return std::span(memory).first(columns);
-}
 
 // Turns logits into exponentials and returns the loss and what makes probabilities of them.
 struct Softmax {
@@ -47,9 +33,7 @@ class Chunk {
       : x_(inputs.x.part(first, tokens, 0, inputs.x.columns)),
         weight_(inputs.weight),
         targets_(inputs.targets.subspan(first, tokens)) {
-    std::vector<float>& memory = chunk_memory();
-    if (memory.size() < tokens * weight_.rows) memory.resize(tokens * weight_.rows);
-    logits_ = matrix_of(memory.data(), DType::fp32, tokens, weight_.rows);
+    logits_ = matrix_of(chunk_memory(tokens * weight_.rows).data(), DType::fp32, tokens, weight_.rows);
     gemm({x_}, transposed(weight_), logits_);
   }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a block says what is computed lane by lane (nn/lanes.h). With one lane all of this is plain
+// computation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+
+#include "lockstep/model/block.h"
+
+namespace lockstep::model {
+
+// One lane of a branch.
+struct LaneBranch {
+  const at::Tensor& x;        // all tokens: [sequences, length, width]
+  BlockParameters::OfLane p;  // what the lane has of the block's parameters
+  const nn::Parameter* bias;  // for the last linear function; null when it is added after the sum
+};
+
+// A branch: from `x`, what comes out of a norm, to what is added to the residual stream. `of_lane` gives what
+// one lane adds to the result; the sum over the lanes is taken here, and the parameter number `bias`, which
+// all lanes share, added to it once.
+at::Tensor over_lanes(const at::Tensor& x, const Batch& batch, BlockParameters parameters,
+                      std::optional<std::size_t> bias,
+                      const std::function<at::Tensor(const LaneBranch&)>& of_lane);
+
+// Which parameters of a block are the table of tokens, whose rows are divided, and that of places, which is
+// not.
+struct TokenTables {
+  std::size_t table = 0;
+  std::optional<std::size_t> places = {};
+  std::int64_t vocabulary = 0;
+};
+// The rows of the batch's tokens: what enters the first layer.
+at::Tensor token_rows(const Batch& batch, BlockParameters parameters, const TokenTables& tables);
+
+}  // namespace lockstep::model
