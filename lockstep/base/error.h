@@ -48,8 +48,8 @@ class CommError : public Error {
 struct CommFailure {
   std::string operation;       // "all_reduce"
   std::uint64_t sequence = 0;  // position among the operations of the group
-  std::string group;           // "world", "dp"
-  Rank peer = -1;              // rank in that group
+  std::string group;           // "world", "pipeline"
+  Rank peer = -1;              // rank in the world, not in that group
   std::size_t done_bytes = 0;  // of what this rank was waiting for
   std::size_t total_bytes = 0;
   std::chrono::nanoseconds waited{0};
@@ -62,7 +62,7 @@ class PeerLost : public CommError {
   using CommError::CommError;
 };
 
-// The deadline passed: "all_reduce #118 on dp: rank 3 silent for 30.0 s after 4096 of 65536 bytes".
+// The deadline passed: "all_reduce #118 on data: rank 3 silent for 30.0 s after 4096 of 65536 bytes".
 class Timeout : public CommError {
  public:
   explicit Timeout(const CommFailure& failure);

@@ -18,14 +18,15 @@ int bench(const std::vector<std::string>& arguments) {
   if (first != "--help" && first != "-h") return run_bench(arguments, std::cout);
   run_bench({"collectives", "--help"}, std::cout);
   run_bench({"train", "--help"}, std::cout);
+  run_bench({"memory", "--help"}, std::cout);
   return run_kernel_bench({"--help"}, std::cout);
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app, Invocation& invocation) {
-  CLI::App* command =
-      app.add_subcommand("bench", "Measure collectives, training or kernels, also against other libraries");
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure collectives, training, memory or kernels, also against other libraries");
   // It reads its own flags, --help among them.
   command->prefix_command();
   command->set_help_flag("");

@@ -161,7 +161,7 @@ class Communicator {
   void recv(Rank from, Bytes data, const Options& options = {}) const;
 
   // The same, progressing in the background. Sends and receives of one stream are matched in the order they
-  // were started.
+  // were started; their timeouts begin when somebody waits for them: until then a peer may compute.
   Work all_reduce_async(Bytes data, const Options& options = {}) const;
   Work reduce_scatter_async(Bytes data, const Options& options = {}) const;
   Work all_gather_async(Bytes data, const Options& options = {}) const;

@@ -36,7 +36,7 @@ CommFailure failure_at(const Operation& operation, const Waiting& waiting) {
   return {.operation = operation_name(operation.contract),
           .sequence = call_number(operation, operation.sequence),
           .group = operation.group->settings.name,
-          .peer = waiting.peer,
+          .peer = in_world(*operation.group, waiting.peer),
           .done_bytes = waiting.done_bytes,
           .total_bytes = waiting.total_bytes,
           .waited = operation.deadline->waited()};
@@ -48,7 +48,7 @@ std::exception_ptr failure_elsewhere(const Operation& operation, transport::Endp
   for (Rank rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank) continue;
     if (const std::optional<std::string> why = endpoint.failure_of(group.members[rank], group.first_stream)) {
-      const Report first = first_cause(rank, *why);
+      const Report first = first_cause(in_world(group, rank), *why);
       return std::make_exception_ptr(
           Aborted(fmt::format("{}: rank {}{}{}", place(operation), first.rank, kPassedOn, first.why)));
     }
@@ -79,7 +79,8 @@ std::exception_ptr contract_broken(const Operation& operation, const Call& call,
     return std::make_exception_ptr(ContractMismatch(fmt::format(
         "{}: rank {} calls {} but rank {} calls {}{}; all ranks of a group must make the same calls in the "
         "same order",
-        call.place, group.rank, describe(call.contract), rank, describe(theirs), detail)));
+        call.place, in_world(group, group.rank), describe(call.contract), in_world(group, rank),
+        describe(theirs), detail)));
   }
   return nullptr;
 }
@@ -98,26 +99,52 @@ std::exception_ptr peer_lost(const Operation& operation, transport::Endpoint& en
   return nullptr;
 }
 
-// Of those we wait for, directly or through others that wait themselves, the one that shows no sign of life.
-Rank silent_rank(const Operation& operation, Rank awaited) {
+// Its newest notice of the stream: whoever is late for an operation may be stalled in an earlier one.
+void hear(Operation::Heard& heard, Rank rank, transport::StreamId stream, transport::Endpoint& endpoint) {
+  const std::uint64_t calls = endpoint.notices_of(rank, stream);
+  if (calls == 0) return;
+  const auto notice = endpoint.notice_of(rank, stream, calls - 1);
+  if (!notice) return;
+  const Pulse pulse = pulse_of(*notice);
+  if (pulse.beats != heard.pulse.beats) heard.changed = Clock::now();
+  heard.pulse = pulse;
+}
+
+// Of those that `awaited` waits for, directly or through others that wait themselves, the one that shows no
+// sign of life.
+Rank silent_rank(const Operation& operation, const std::vector<Operation::Heard>& all, Rank awaited,
+                 Rank me) {
   const auto fresh = std::max<Clock::duration>(operation.timeout / 4, kFreshPulse);
   Rank suspect = awaited;
-  for (std::size_t hops = 0; hops < operation.heard.size(); ++hops) {
-    const Operation::Heard& heard = operation.heard[static_cast<std::size_t>(suspect)];
+  for (std::size_t hops = 0; hops < all.size(); ++hops) {
+    const Operation::Heard& heard = all[static_cast<std::size_t>(suspect)];
     const bool beats = heard.pulse.beats > 0 && Clock::now() - heard.changed < fresh;
     const Rank next = heard.pulse.waits_for;
-    if (!beats || next < 0 || next >= operation.group->size() || next == operation.group->rank) break;
+    if (!beats || next < 0 || static_cast<std::size_t>(next) >= all.size() || next == me) break;
     suspect = next;
   }
   return suspect;
 }
 
+std::exception_ptr silent(const Operation& operation, const Waiting& waiting, Rank culprit) {
+  CommFailure failure = failure_at(operation, waiting);
+  failure.peer = culprit;
+  return std::make_exception_ptr(Timeout(failure));
+}
+
+std::exception_ptr message_timed_out(const Operation& operation, transport::Endpoint& endpoint) {
+  const std::vector<Waiting> waiting = operation.execution->waiting();
+  const Waiting blamed = waiting.empty() ? Waiting{} : waiting.front();
+  const Rank peer = in_world(*operation.group, blamed.peer);
+  return silent(operation, blamed,
+                peer < 0 ? peer : silent_rank(operation, operation.heard_in_world, peer, endpoint.rank()));
+}
+
 std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& endpoint) {
+  if (operation.point_to_point) return message_timed_out(operation, endpoint);
   const Group& group = *operation.group;
   const std::vector<Waiting> waiting = operation.execution->waiting();
   Waiting blamed = waiting.empty() ? Waiting{} : waiting.front();
-  if (operation.point_to_point) return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
-
   const transport::StreamId stream = group.collective_stream(operation.stream);
   const auto calls = [&](Rank rank) { return endpoint.notices_of(group.members[rank], stream); };
   for (Rank rank = 0; rank < group.size(); ++rank) {
@@ -126,17 +153,20 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
       break;
     }
   }
-  if (blamed.peer < 0) return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
-  blamed.peer = silent_rank(operation, blamed.peer);
+  if (blamed.peer < 0) return silent(operation, blamed, blamed.peer);
+  blamed.peer = silent_rank(operation, operation.heard, blamed.peer, group.rank);
+  const Rank late = in_world(group, blamed.peer);
+  const Rank culprit = silent_rank(operation, operation.heard_in_world, late, endpoint.rank());
   const std::uint64_t made = calls(blamed.peer);
-  if (made > operation.sequence) return std::make_exception_ptr(Timeout(failure_at(operation, blamed)));
+  if (made > operation.sequence) return silent(operation, blamed, culprit);
   const double waited = std::chrono::duration<double>(operation.deadline->waited()).count();
   const std::string last =
       made <= group.place.first_sequence
           ? "no call of it is known here"
           : fmt::format("its last known call there was #{}", call_number(operation, made - 1));
-  return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({})",
-                                                     place(operation), blamed.peer, waited, last)));
+  const std::string why = culprit == late ? "" : fmt::format(", because it waits for rank {}", culprit);
+  return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({}){}",
+                                                     place(operation), late, waited, last, why)));
 }
 
 std::exception_ptr disagreement(const Operation& operation, transport::Endpoint& endpoint) {
@@ -152,7 +182,8 @@ std::exception_ptr disagreement(const Operation& operation, transport::Endpoint&
         fmt::format("send/recv on {}: this rank and rank {} do not agree on a message: {} of {} bytes here, "
                     "{} bytes there; both must "
                     "name the same dtype and size",
-                    operation.group->settings.name, waiting.empty() ? -1 : waiting.front().peer,
+                    operation.group->settings.name,
+                    waiting.empty() ? -1 : in_world(*operation.group, waiting.front().peer),
                     describe(operation.contract), mismatch.my_bytes, mismatch.their_bytes)));
   }
   return std::make_exception_ptr(ContractMismatch(fmt::format(
@@ -186,22 +217,28 @@ std::string place(const Operation& operation) {
                      call_number(operation, operation.sequence), operation.group->settings.name);
 }
 
+transport::StreamId world_pulse_stream() {
+  return first_stream_of(0) + kStreamsPerGroup;
+}
+
+Rank in_world(const Group& group, Rank rank) {
+  return rank < 0 ? rank : group.members[static_cast<std::size_t>(rank)];
+}
+
 void listen(Operation& operation, transport::Endpoint& endpoint) {
-  if (operation.point_to_point) return;
   const Group& group = *operation.group;
+  operation.heard_in_world.resize(static_cast<std::size_t>(endpoint.world()));
+  for (Rank rank = 0; rank < endpoint.world(); ++rank) {
+    if (rank == endpoint.rank()) continue;
+    hear(operation.heard_in_world[static_cast<std::size_t>(rank)], rank, world_pulse_stream(), endpoint);
+  }
+  if (operation.point_to_point) return;
+  const transport::StreamId stream = group.collective_stream(operation.stream);
   operation.heard.resize(static_cast<std::size_t>(group.size()));
   for (Rank rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank) continue;
-    // Its newest call: whoever is late for this operation may be stalled in an earlier one.
-    const transport::StreamId stream = group.collective_stream(operation.stream);
-    const std::uint64_t calls = endpoint.notices_of(group.members[rank], stream);
-    if (calls <= group.place.first_sequence) continue;
-    const auto notice = endpoint.notice_of(group.members[rank], stream, calls - 1);
-    if (!notice) continue;
-    Operation::Heard& heard = operation.heard[static_cast<std::size_t>(rank)];
-    const Pulse pulse = pulse_of(*notice);
-    if (pulse.beats != heard.pulse.beats) heard.changed = Clock::now();
-    heard.pulse = pulse;
+    if (endpoint.notices_of(group.members[rank], stream) <= group.place.first_sequence) continue;
+    hear(operation.heard[static_cast<std::size_t>(rank)], group.members[rank], stream, endpoint);
   }
 }
 
@@ -223,7 +260,7 @@ std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpo
       return std::make_exception_ptr(PeerLost({.operation = operation_name(operation.contract),
                                                .sequence = call_number(operation, operation.sequence),
                                                .group = group.settings.name,
-                                               .peer = peer.rank,
+                                               .peer = in_world(group, peer.rank),
                                                .done_bytes = 0,
                                                .total_bytes = 0,
                                                .waited = {}}));

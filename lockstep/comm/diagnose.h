@@ -24,6 +24,13 @@ struct Report {
 // Whose failure stands at the beginning of what `reporter` says, and why it happened. Pure.
 Report first_cause(Rank reporter, const std::string& why);
 
+// Where ranks beat while somebody waits for an operation, of whatever group: a stream of the world without
+// other notices.
+transport::StreamId world_pulse_stream();
+
+// As users know ranks: by the world, whatever their places in the group. -1 stays.
+Rank in_world(const Group& group, Rank rank);
+
 // Notes which of the others show signs of life. To be called at every look at a stalled operation.
 void listen(Operation& operation, transport::Endpoint& endpoint);
 

@@ -70,6 +70,7 @@ int Engine::ranks_on_this_host() {
 }
 
 void Engine::run(const std::shared_ptr<Operation>& operation) {
+  operation->awaited = true;
   bool enqueued = false;
   if (const Helm::Turn turn(helm_); turn) {
     runner_.enqueue(operation);
@@ -95,6 +96,7 @@ void Engine::start(const std::shared_ptr<Operation>& operation) {
 }
 
 void Engine::wait(const std::shared_ptr<Operation>& operation) {
+  operation->awaited.store(true, std::memory_order_relaxed);
   while (!operation->ended.load(std::memory_order_acquire)) {
     if (const Helm::Turn turn(helm_); turn) {
       drive([&] { return operation->ended.load(std::memory_order_relaxed); });

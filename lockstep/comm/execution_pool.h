@@ -30,6 +30,7 @@ class ExecutionPool {
   // Notes all memory of an operation that failed while peers were allowed to write to it. For ever: a peer
   // that is frozen may write when it goes on.
   void quarantine(const Operation& operation);
+  void quarantine(Bytes memory) { quarantined_.push_back(memory); }
 
   // Whether a peer may still write to some of it.
   bool is_quarantined(Bytes memory) const;

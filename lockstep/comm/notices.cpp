@@ -14,6 +14,17 @@ namespace {
 // Where notices must be sent, not every beat is.
 constexpr std::uint32_t kBeatsPerPush = 4;
 
+// To everybody, for those who wait for this rank wherever it waits itself.
+void beat_in_world(const Operation& operation, bool pushes, transport::Endpoint& endpoint) {
+  transport::NoticeHead head{};
+  set_pulse(head, {.beats = operation.pulse.beats,
+                   .waits_for = in_world(*operation.group, operation.pulse.waits_for)});
+  endpoint.publish(world_pulse_stream(), 0, head);
+  for (Rank rank = 0; rank < endpoint.world() && pushes; ++rank) {
+    if (rank != endpoint.rank()) endpoint.push_notice(rank, world_pulse_stream());
+  }
+}
+
 }  // namespace
 
 void publish_notice(const Operation& operation, transport::Endpoint& endpoint) {
@@ -40,13 +51,15 @@ void show_unheard(const Operation& operation, transport::Endpoint& endpoint) {
 }
 
 void beat(Operation& operation, transport::Endpoint& endpoint) {
-  if (operation.point_to_point) return;
   const std::vector<Waiting> waiting = operation.execution->waiting();
   operation.pulse = {.beats = operation.pulse.beats + 1,
                      .waits_for = waiting.empty() ? -1 : waiting.front().peer};
+  const bool pushes = operation.pulse.beats % kBeatsPerPush == 0;
+  // In the background, the rank may compute meanwhile.
+  if (operation.awaited.load(std::memory_order_relaxed)) beat_in_world(operation, pushes, endpoint);
   set_pulse(operation.notice, operation.pulse);
   publish_notice(operation, endpoint);
-  if (operation.pulse.beats % kBeatsPerPush == 0) show_notice(operation, endpoint);
+  if (pushes) show_notice(operation, endpoint);
   listen(operation, endpoint);
 }
 

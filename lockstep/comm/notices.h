@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What this rank lets the others know about its operations, for those who wonder why it is silent. The other
-// direction is diagnose.h. Messages between two ranks are not announced: these functions ignore them.
+// direction is diagnose.h. Messages between two ranks are not announced: only beat() tells of one that is
+// waited for.
 #pragma once
 
 #include "lockstep/comm/operation.h"
@@ -19,8 +20,8 @@ void show_notice(const Operation& operation, transport::Endpoint& endpoint);
 // drives for it any more. Throws what Channel::pump() throws.
 void show_unheard(const Operation& operation, transport::Endpoint& endpoint);
 
-// While stalled: we live, and this is whom we wait for. To be called at every look at the operation, also for
-// hearing the same of the others.
+// While stalled: we live, and this is whom we wait for; if somebody waits for the operation, all ranks of the
+// world may know. To be called at every look at the operation, also for hearing the same of the others.
 void beat(Operation& operation, transport::Endpoint& endpoint);
 
 }  // namespace lockstep::comm

@@ -26,7 +26,8 @@ struct Operation {
   std::shared_ptr<Group> group;  // shared: a communicator may go while its operation runs
   std::uint32_t stream = 0;      // of the group
   bool point_to_point = false;
-  bool in_background = false;  // progresses although nobody waits
+  bool in_background = false;        // progresses although nobody waits
+  std::atomic<bool> awaited{false};  // somebody has begun to wait; any thread may set it
   Contract contract;
   transport::NoticeHead notice{};
   std::shared_ptr<const Script> script;
@@ -42,12 +43,13 @@ struct Operation {
   std::optional<Deadline> deadline;      // set at the first look, renewed whenever bytes move
   bool moved_since_look = true;
   Pulse pulse;  // ours, while stalled
-  // What was last heard of the others while stalled, by rank of the group.
+  // What was last heard of the others while stalled.
   struct Heard {
     Pulse pulse;
     Clock::time_point changed{};
   };
-  std::vector<Heard> heard;
+  std::vector<Heard> heard;           // in this collective, by rank of the group
+  std::vector<Heard> heard_in_world;  // whatever they wait in, by rank of the world
   std::optional<transport::EnvelopeMismatch>
       mismatch;  // with a message that a peer offers; then it does not move
   std::atomic<bool> ended{false};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/runner.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
 #include "lockstep/comm/diagnose.h"
 #include "lockstep/comm/group.h"
@@ -46,6 +48,23 @@ void hear_all(std::span<const Port> ports) {
       // About a message that an earlier operation had sent. The next one on the channel meets it again.
     }
   }
+}
+
+// A message that is asked for or offered ahead: until somebody waits for it, its peer may compute as long as
+// it must.
+bool has_time(const Operation& operation) {
+  return operation.point_to_point && operation.in_background &&
+         !operation.awaited.load(std::memory_order_relaxed);
+}
+
+// Memory of its caller.
+bool uses(const Operation& operation, Bytes memory) {
+  const std::vector<std::size_t>& elements = operation.script->program().buffer_elements;
+  for (std::size_t i = 0; i < operation.buffers.size(); ++i) {
+    const std::size_t bytes = elements[i] * size_of(operation.contract.dtype);
+    if (overlap(Bytes{operation.buffers[i], bytes}, memory)) return true;
+  }
+  return false;
 }
 
 // For the thread that sets it.
@@ -172,8 +191,9 @@ void Runner::forget_ended() {
 void Runner::look_at_stalled() {
   for (const std::shared_ptr<Operation>& operation : active_) {
     if (has_ended(operation)) continue;
-    if (std::exchange(operation->moved_since_look, false)) {
-      operation->deadline = Deadline::after(operation->timeout);
+    const bool moved = std::exchange(operation->moved_since_look, false);
+    if (moved || has_time(*operation)) operation->deadline = Deadline::after(operation->timeout);
+    if (moved) {
       show_notice(*operation, endpoint_);
     } else {
       beat(*operation, endpoint_);
@@ -242,7 +262,21 @@ void Runner::break_all(const std::exception_ptr& error) {
   }
 }
 
+bool Runner::is_in_use(Bytes memory) const {
+  const auto is_used_by = [memory](const std::shared_ptr<Operation>& operation) {
+    return !has_ended(operation) && uses(*operation, memory);
+  };
+  return std::ranges::any_of(active_, [&](const std::shared_ptr<Operation>& operation) {
+    return is_used_by(operation) ||
+           std::ranges::any_of(operation->group->streams, [&](const Group::Stream& stream) {
+             return std::ranges::any_of(stream.queue, is_used_by);
+           });
+  });
+}
+
 void Runner::release(Bytes memory) {
+  // Its owner goes while operations are under way, as when an exception unwinds: nobody else may get it.
+  if (is_in_use(memory)) pool_.quarantine(memory);
   if (!pool_.is_quarantined(memory)) endpoint_.release(memory);
 }
 

@@ -38,8 +38,9 @@ class Runner {
   // The same for all operations.
   void break_all(const std::exception_ptr& error);
 
-  // Gives registered memory back to the endpoint. What a failed operation had granted is not given out again,
-  // because a peer that is frozen may write into it when it goes on; it goes with the endpoint.
+  // Gives registered memory back to the endpoint. What a failed operation had granted, or one under way has,
+  // is not given out again, because a peer that is frozen may write into it when it goes on; it goes with the
+  // endpoint.
   void release(Bytes memory);
 
  private:
@@ -48,6 +49,7 @@ class Runner {
   bool is_refused(const std::shared_ptr<Operation>& operation);
   bool advance(const std::shared_ptr<Operation>& operation);
   bool look_at(const std::shared_ptr<Operation>& operation);
+  bool is_in_use(Bytes memory) const;
   void end(Operation& operation, std::exception_ptr error);
   void forget_ended();
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -64,12 +65,22 @@ std::vector<schedule::Chunk> given_parts(const std::vector<double>& counts, std:
   return chunks;
 }
 
-// For every worker's lanes.
+// For as many lanes as a worker has, or may come to have.
 void require_programs(const PipelinePlan& plan, const spec::RunSpec& run, int world) {
   const spec::Workload workload = spec::workload_of(run, world);
   const LaneOwnership lanes = first_ownership(run, world);
-  for (Rank rank = 0; rank < lanes.world(); ++rank) {
-    pipeline_of(plan, lanes.count_of(rank) * static_cast<int>(workload.micro_batches_per_lane));
+  const bool lanes_move = run.parallelism.rebalance_freq > 0 && workload.data_parallel > 1;
+  if (plan.given && lanes_move) {
+    throw UsageError(fmt::format(
+        "{} is a schedule of {} micro-batches, but with parallelism.rebalance_freq = {} the workers' numbers "
+        "of them change; set it to 0, or choose a schedule by its name",
+        plan.schedule, plan.given->micro_batches, run.parallelism.rebalance_freq));
+  }
+  std::set<int> counts;
+  for (Rank rank = 0; rank < lanes.world(); ++rank) counts.insert(lanes.count_of(rank));
+  if (lanes_move) counts.insert(lanes.lanes());
+  for (const int count : counts) {
+    pipeline_of(plan, count * static_cast<int>(workload.micro_batches_per_lane));
   }
 }
 
@@ -86,11 +97,13 @@ PipelinePlan read_pipeline_plan(const spec::RunSpec& run, int world) {
   const spec::Parallelism& parallelism = run.parallelism;
   const std::vector<double> costs = block_costs(run);
   PipelinePlan plan = {.placement = {}, .parts = {}, .schedule = parallelism.schedule};
+  const bool is_file = parallelism.schedule.ends_with(".csv");
   if (parallelism.pipeline == 1) {
+    if (!is_file) schedule::parse_pipeline_schedule(parallelism.schedule);
     plan.parts = {{0, static_cast<int>(costs.size())}};
     return plan;
   }
-  if (parallelism.schedule.ends_with(".csv")) {
+  if (is_file) {
     plan.given = read_schedule(parallelism);
     plan.placement = plan.given->placement;
   } else {
@@ -110,33 +123,33 @@ PipelinePlan read_pipeline_plan(const spec::RunSpec& run, int world) {
   return plan;
 }
 
-// most[p][i]: the cheapest way to cut the first i blocks into p parts, by its most expensive part.
+// The cheapest way to cut the first `end` blocks into so many parts, by its most expensive part, follows from
+// those with one part less. As the last part begins later, it costs less and those before it cost more: the
+// best begin is where the two meet, and it only moves up with `end`.
 std::vector<schedule::Chunk> cut_by_cost(std::span<const double> costs, int parts) {
   const std::size_t blocks = costs.size();
   LOCKSTEP_CHECK(parts >= 1 && static_cast<std::size_t>(parts) <= blocks);
   std::vector<double> sums = {0.0};
   for (const double cost : costs) sums.push_back(sums.back() + cost);
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> most(static_cast<std::size_t>(parts) + 1,
-                                        std::vector<double>(blocks + 1, kNever));
-  auto begins = std::vector<std::vector<std::size_t>>(most.size(), std::vector<std::size_t>(blocks + 1, 0));
-  most[0][0] = 0.0;
-  for (std::size_t part = 1; part < most.size(); ++part) {
-    for (std::size_t end = part; end <= blocks; ++end) {
-      for (std::size_t begin = part - 1; begin < end; ++begin) {
-        const double cost = std::max(most[part - 1][begin], sums[end] - sums[begin]);
-        if (cost >= most[part][end]) continue;
-        most[part][end] = cost;
-        begins[part][end] = begin;
-      }
+  std::vector<double> most = sums;  // of the parts so far, by end
+  std::vector<std::vector<int>> begins(static_cast<std::size_t>(parts), std::vector<int>(blocks + 1, 0));
+  for (std::size_t part = 1; part < begins.size(); ++part) {
+    std::vector<double> next(blocks + 1, std::numeric_limits<double>::infinity());
+    std::size_t begin = part;
+    for (std::size_t end = part + 1; end <= blocks; ++end) {
+      const auto cost = [&](std::size_t at) { return std::max(most[at], sums[end] - sums[at]); };
+      while (begin + 1 < end && most[begin] < sums[end] - sums[begin]) ++begin;
+      while (begin > part && cost(begin - 1) <= cost(begin)) --begin;
+      next[end] = cost(begin);
+      begins[part][end] = static_cast<int>(begin);
     }
+    most = std::move(next);
   }
   std::vector<schedule::Chunk> chunks(static_cast<std::size_t>(parts));
-  std::size_t end = blocks;
-  for (std::size_t part = chunks.size(); part > 0; --part) {
-    const std::size_t begin = begins[part][end];
-    chunks[part - 1] = {static_cast<int>(begin), static_cast<int>(end)};
-    end = begin;
+  auto end = static_cast<int>(blocks);
+  for (std::size_t part = chunks.size(); part-- > 0;) {
+    chunks[part] = {begins[part][static_cast<std::size_t>(end)], end};
+    end = chunks[part].first_block;
   }
   return chunks;
 }

@@ -24,8 +24,8 @@ struct PipelinePlan {
 };
 
 // From parallelism.schedule and the file that it may name. UsageError for what is no schedule, for one that
-// the checker refuses or that is not of the run's stages and micro-batches, and when there are more parts
-// than blocks.
+// the checker refuses or that is not of the run's stages and micro-batches, also when lanes have moved, and
+// when there are more parts than blocks.
 PipelinePlan read_pipeline_plan(const spec::RunSpec& run, int world);
 
 // Contiguous parts, none empty, so that the most expensive one is as cheap as can be; of those, early parts

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/plan/step_memory.h"
 
+#include <algorithm>
+
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
 #include "lockstep/plan/block_memory.h"
@@ -129,6 +131,17 @@ std::uint64_t optimizer_bytes(const spec::RunSpec& run) {
   return moments * sizeof(float) + master_bytes(run.training.dtype);
 }
 
+// On disk all but a few buckets: one that is updated, the next, and those that are being written.
+std::uint64_t optimizer_memory(const spec::RunSpec& run, const Share& share, std::uint64_t parameters) {
+  const std::uint64_t all = parameters * optimizer_bytes(run);
+  if (run.zero.offload == spec::Offload::none) return all;
+  constexpr std::uint64_t kBuckets = 5;
+  std::int64_t largest = kBucketElements;
+  if (share.zero_stage >= 2) largest = std::max(largest, std::ranges::max(share.parameters));
+  const auto sharers = static_cast<std::uint64_t>(share.zero_stage >= 1 ? share.sharers : 1);
+  return std::min(all, kBuckets * static_cast<std::uint64_t>(largest) / sharers * optimizer_bytes(run));
+}
+
 }  // namespace
 
 StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank) {
@@ -140,7 +153,7 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank) {
   const auto slots = static_cast<std::uint64_t>(cost.slots);
   const bool loses = cost.kept_passes > 0 && share.has_head();
   return {.weights = (borrowed + (share.zero_stage >= 3 ? own : updated)) * size_of(run.training.dtype),
-          .optimizer = (share.zero_stage >= 1 ? own : updated) * optimizer_bytes(run),
+          .optimizer = optimizer_memory(run, share, share.zero_stage >= 1 ? own : updated),
           .gradients = (slots * borrowed + (share.zero_stage >= 2 ? own : slots * updated)) * sizeof(float),
           .activations = cost.pass_bytes + (loses ? head_memory(run.model, run.training) : 0)};
 }

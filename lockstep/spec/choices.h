@@ -22,6 +22,9 @@ constexpr auto names_of(OptimizerKind) {
 constexpr auto names_of(DecayType) {
   return std::to_array<std::string_view>({"constant", "linear", "cosine", "wsd"});
 }
+constexpr auto names_of(Offload) {
+  return std::to_array<std::string_view>({"none", "disk"});
+}
 // Of the element types, those that can be trained in.
 constexpr auto names_of(DType) {
   return std::to_array<std::string_view>({"fp32", "bf16", "fp16"});

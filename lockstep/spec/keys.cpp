@@ -206,6 +206,19 @@ std::vector<Key> parallelism() {
   };
 }
 
+std::vector<Key> zero() {
+  constexpr auto in = &RunSpec::zero;
+  return {
+      row<in, &Zero::offload>(
+          "offload",
+          "where a worker keeps what the optimizer remembers of its share: none, in memory; disk, "
+          "in a temporary file that is read ahead of the update and written behind it"),
+      row<in, &Zero::offload_folder>("offload_folder",
+                                     "folder of that file, on a disk of this host; empty: job.dump_folder",
+                                     {.only_with = {"zero.offload", "disk"}}),
+  };
+}
+
 std::vector<Key> comm() {
   constexpr auto in = &RunSpec::comm;
   return {
@@ -268,6 +281,7 @@ std::vector<Key> make_table() {
   add("optimizer", optimizer());
   add("lr_scheduler", lr_scheduler());
   add("parallelism", parallelism());
+  add("zero", zero());
   add("comm", comm());
   add("checkpoint", checkpoint());
   add("elastic", elastic());

@@ -16,6 +16,7 @@ enum class ModelFamily { gpt, llama, mlp };
 enum class Sharding { sample, batch, feature };
 enum class OptimizerKind { adamw, sgd };
 enum class DecayType { constant, linear, cosine, wsd };
+enum class Offload { none, disk };
 
 struct Job {
   std::string dump_folder = "runs/default";
@@ -110,6 +111,12 @@ struct Parallelism {
   bool operator==(const Parallelism&) const = default;
 };
 
+struct Zero {
+  Offload offload = Offload::none;
+  std::string offload_folder = {};
+  bool operator==(const Zero&) const = default;
+};
+
 struct Comm {
   std::string all_reduce = "auto";
   bool exact = true;
@@ -150,6 +157,7 @@ struct RunSpec {
   Optimizer optimizer;
   LrScheduler lr_scheduler;
   Parallelism parallelism;
+  Zero zero;
   Comm comm;
   Checkpoint checkpoint;
   Elastic elastic;

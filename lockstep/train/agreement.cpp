@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/schedule/pipeline/csv.h"
 #include "lockstep/spec/write.h"
 
 namespace lockstep::train {
@@ -30,6 +31,13 @@ std::int64_t digest_of(spec::RunSpec run) {
   run.training.threads = 0;
   Digest digest;
   digest.add(spec::to_toml(run));
+  return digest.value();
+}
+
+// What a file gives; all else follows from the run.
+std::int64_t digest_of(const plan::PipelinePlan& plan) {
+  Digest digest;
+  if (plan.given) digest.add(schedule::to_csv(*plan.given));
   return digest.value();
 }
 
@@ -83,15 +91,27 @@ void refuse_together(const comm::Communicator& world, const std::string& sentenc
   throw ToldElsewhere(std::make_exception_ptr(UsageError(sentence)));
 }
 
-void require_same_run(const spec::RunSpec& run, const Feed& feed, const data::StepShape& shape,
-                      const comm::Communicator& world) {
+void require_same_run(const spec::RunSpec& run, const comm::Communicator& world) {
   if (const Rank other = first_other(digest_of(run), world); other >= 0) {
     refuse_together(world,
                     fmt::format("rank {} has another run than rank 0: give all ranks the same run file "
                                 "and the same flags",
                                 other));
   }
-  if (const Rank other = first_other(digest_of(feed, shape, run.training.steps), world); other >= 0) {
+}
+
+void require_same_schedule(const plan::PipelinePlan& plan, const comm::Communicator& world) {
+  if (const Rank other = first_other(digest_of(plan), world); other >= 0) {
+    refuse_together(
+        world,
+        fmt::format("rank {} reads another schedule than rank 0: {} must have the same contents on all hosts",
+                    other, plan.schedule));
+  }
+}
+
+void require_same_data(const Feed& feed, const data::StepShape& shape, std::int64_t steps,
+                       const comm::Communicator& world) {
+  if (const Rank other = first_other(digest_of(feed, shape, steps), world); other >= 0) {
     refuse_together(
         world,
         fmt::format(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/feed.h"
 
@@ -31,9 +33,14 @@ void together(const comm::Communicator& world, const std::function<void()>& body
 // On all ranks, for the same reason: UsageError on rank 0, ToldElsewhere on the others.
 [[noreturn]] void refuse_together(const comm::Communicator& world, const std::string& sentence);
 
-// Refuses together, naming the first rank whose run (but for [job], [metrics] and training.threads) or whose
-// data are not those of rank 0. Of the data, samples of the first step and of the last are compared.
-void require_same_run(const spec::RunSpec& run, const Feed& feed, const data::StepShape& shape,
-                      const comm::Communicator& world);
+// Refuses together, naming the first rank whose run (but for [job], [metrics] and training.threads) is not
+// that of rank 0.
+void require_same_run(const spec::RunSpec& run, const comm::Communicator& world);
+
+// The same of what files say: the schedule that one gives, and the data. Of these, samples of the first step
+// and of the last are compared.
+void require_same_schedule(const plan::PipelinePlan& plan, const comm::Communicator& world);
+void require_same_data(const Feed& feed, const data::StepShape& shape, std::int64_t steps,
+                       const comm::Communicator& world);
 
 }  // namespace lockstep::train

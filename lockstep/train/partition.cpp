@@ -25,20 +25,25 @@ std::size_t rounded_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Where buckets end: behind the first parameter that fills them, or the last of its chunk, rounded up.
+// Where buckets end: behind the first parameter that fills them, or the last of its chunk, rounded up. A
+// parameter that fills several is cut, because memory of peers that is read in a sum counts while it goes on.
 std::vector<Range> cut(const model::FlatLayout& layout, Range chunk, std::size_t elements, std::size_t unit) {
   LOCKSTEP_CHECK(chunk.begin % unit == 0, "a chunk does not begin where a bucket may");
+  const std::size_t full = rounded_up(elements, unit);
   std::vector<Range> buckets;
   std::size_t begin = chunk.begin;
   std::size_t filled = chunk.begin;
+  const auto close = [&](std::size_t size) {
+    buckets.push_back({begin, begin + rounded_up(size, unit)});
+    begin = buckets.back().end;
+  };
   for (const model::Place& place : layout.places()) {
     if (!chunk.contains(elements_of(place))) continue;
     filled = elements_of(place).end;
-    if (filled < begin + elements) continue;
-    buckets.push_back({begin, begin + rounded_up(filled - begin, unit)});
-    begin = buckets.back().end;
+    while (filled >= begin + 2 * full) close(full);
+    if (filled >= begin + elements) close(filled - begin);
   }
-  if (filled > begin) buckets.push_back({begin, begin + rounded_up(filled - begin, unit)});
+  if (filled > begin) close(filled - begin);
   return buckets;
 }
 

@@ -123,15 +123,24 @@ void PassRunner::backward(const Action& action) {
   if (const auto before = own_neighbour(stage(), static_cast<int>(chunk), -1)) {
     flight.gradients[static_cast<std::size_t>(*before)] = std::exchange(gradient_, {});
   }
+  if (action.act == Act::backward) end_chunk(flight);
+}
+
+// A micro-batch that has passed all chunks is forgotten, its data too.
+void PassRunner::end_chunk(InFlight& flight) const {
+  if (++flight.chunks_done == stage().chunks.size()) flight = {};
 }
 
 void PassRunner::backward_weight(const Action& action) {
-  nn::Additions& additions = in_flight(action).additions[static_cast<std::size_t>(action.block)];
+  InFlight& flight = in_flight(action);
+  nn::Additions& additions = flight.additions[static_cast<std::size_t>(action.block)];
   if (tied_ && action.block == 0) {
     put_off_[action.lane].append(std::move(additions));
   } else {
     additions.run();
   }
+  const std::size_t chunk = chunk_of_block(stage(), action.block);
+  if (action.block == stage().chunks[chunk].first_block) end_chunk(flight);
 }
 
 // --- Between stages.

@@ -62,12 +62,14 @@ class PassRunner {
     std::vector<nn::Additions> additions;  // by block: what backward_input has left for backward_weight
     std::vector<at::Tensor> activations;   // by chunk: what its first block reads
     std::vector<at::Tensor> gradients;     // by chunk: of what its last block has made
+    std::size_t chunks_done = 0;           // that have added all their gradients
   };
 
   const schedule::Stage& stage() const { return step_->program.stage; }
   InFlight& in_flight(const schedule::Action& action);
   int number_of(const schedule::Action& action) const;
   schedule::PipelineMessage message_of(const schedule::Action& action) const;
+  void end_chunk(InFlight& flight) const;
 
   const model::Model& model_;
   const GradientSlots& slots_;

@@ -20,6 +20,7 @@
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/train/agreement.h"
+#include "lockstep/train/async_file.h"
 #include "lockstep/train/feed.h"
 #include "lockstep/train/groups.h"
 #include "lockstep/train/holding.h"
@@ -73,6 +74,16 @@ OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std:
                         .step = static_cast<std::uint64_t>(step)};
 }
 
+Weights::Options weight_options(const spec::RunSpec& run) {
+  Weights::Options options = {.dtype = run.training.dtype,
+                              .seed = static_cast<std::uint64_t>(run.training.seed),
+                              .moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1};
+  if (run.zero.offload == spec::Offload::disk) {
+    options.offload_folder = run.zero.offload_folder.empty() ? run.job.dump_folder : run.zero.offload_folder;
+  }
+  return options;
+}
+
 // What stages send each other for one micro-batch.
 std::vector<std::int64_t> hidden_sizes(const spec::RunSpec& run) {
   if (run.model.name == spec::ModelFamily::mlp) return {run.training.micro_batch_size, run.model.width};
@@ -94,6 +105,9 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
     options = feed_options(run, spec::workload_of(run, world.size()));
     const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
     sources.pipeline = plan::read_pipeline_plan(run, world.size());
+    if (const std::string folder = weight_options(run).offload_folder; !folder.empty()) {
+      const AsyncFile try_out(folder, 1);
+    }
     sources.feed.emplace(options);
     if (run.validation.freq > 0 && !run.data.validation.empty()) {
       sources.validation.emplace(validation_feed(run));
@@ -102,7 +116,9 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
     sources.first_values.emplace(run.checkpoint.initial_load_path);
     require_same_model(*sources.first_values, run.model);
   });
-  require_same_run(run, *sources.feed, options.shape, world);
+  require_same_run(run, world);
+  require_same_schedule(sources.pipeline, world);
+  require_same_data(*sources.feed, options.shape, run.training.steps, world);
   return sources;
 }
 
@@ -117,8 +133,7 @@ class Run {
         holding_(holding_of(model_, sources.pipeline, make_groups(world, plan::mesh_of(run, world.size())),
                             {.zero_stage = static_cast<int>(run.parallelism.zero_stage)})),
         pool_(world),
-        weights_(holding_, pool_, run.training.dtype, static_cast<std::uint64_t>(run.training.seed),
-                 run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1),
+        weights_(holding_, pool_, weight_options(run)),
         runner_(model_, holding_, pool_, weights_,
                 {.lanes = plan::first_ownership(run, world.size()),
                  .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),

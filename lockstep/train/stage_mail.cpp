@@ -30,6 +30,13 @@ StageMail::StageMail(const comm::Communicator& pipeline, std::vector<std::int64_
       type_(type),
       pool_(std::make_shared<BufferPool>(pipeline)) {}
 
+StageMail::~StageMail() {
+  for (Outgoing& outgoing : sent_) outgoing.work.cancel();
+  for (Queue& queue : queues_) {
+    for (Incoming& incoming : queue.asked) incoming.work.cancel();
+  }
+}
+
 void StageMail::expect(std::vector<schedule::PipelineMessage> messages) {
   for (const Queue& queue : queues_) {
     LOCKSTEP_CHECK(queue.expected.empty() && queue.asked.empty(), "a message of the last step was not taken");

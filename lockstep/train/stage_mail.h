@@ -20,6 +20,11 @@ namespace lockstep::train {
 class StageMail {
  public:
   StageMail(const comm::Communicator& pipeline, std::vector<std::int64_t> sizes, at::ScalarType type);
+  StageMail(const StageMail&) = delete;
+  StageMail& operator=(const StageMail&) = delete;
+  // Cancels what is still under way, as when an exception ends a step: nothing is sent from memory that goes.
+  // The other stages get Aborted then.
+  ~StageMail();
 
   // What this rank will receive until the next call, in the order in which it will take them.
   void expect(std::vector<schedule::PipelineMessage> messages);

@@ -301,7 +301,19 @@ at::Tensor StepRunner::gather_gradients() const {
 void StepRunner::update(int bucket, const StepInputs& inputs) {
   if (!result_.updated) return;
   const auto index = static_cast<std::size_t>(bucket);
+  read_ahead(bucket);
   weights_.update(inputs.optimizer, index, own_gradients(index), static_cast<float>(gradient_factor_));
+}
+
+// What the optimizer remembers of this bucket and of the next one that is updated.
+void StepRunner::read_ahead(int bucket) {
+  const std::vector<Action>& actions = program_.program.actions;
+  const auto is_update = [](const Action& action) { return action.act == Act::update; };
+  const auto mine = std::ranges::find_if(
+      actions, [&](const Action& action) { return is_update(action) && action.bucket == bucket; });
+  const auto next = std::find_if(mine + 1, actions.end(), is_update);
+  weights_.read_ahead(static_cast<std::size_t>(bucket));
+  if (next != actions.end()) weights_.read_ahead(static_cast<std::size_t>(next->bucket));
 }
 
 void StepRunner::gather(int bucket) {

@@ -76,6 +76,7 @@ class StepRunner {
   void clip(const StepInputs& inputs);
   std::optional<std::size_t> first_not_finite() const;
   void update(int bucket, const StepInputs& inputs);
+  void read_ahead(int bucket);
   void gather(int bucket);
 
   Rank holder_of_part(int part) const { return program_.stage.placement.holder_of(part).rank; }

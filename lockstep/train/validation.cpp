@@ -81,6 +81,7 @@ std::optional<double> Validation::loss_sum_of(int micro_batch) const {
     }
     const Rank after = plan_.placement.holder_of(part + 1).rank;
     if (after == holder) continue;
+    hidden = hidden.contiguous();
     pipeline.send(after, {static_cast<std::byte*>(hidden.data_ptr()), hidden.nbytes()},
                   {.dtype = nn::dtype_of(hidden)});
   }

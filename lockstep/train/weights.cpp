@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <optional>
 
 #include <ATen/ops/zeros.h>
 
@@ -26,29 +28,29 @@ constexpr std::uint32_t kWeightStream = 1;
 
 }  // namespace
 
-Weights::Weights(const Holding& holding, BufferPool& pool, DType dtype, std::uint64_t seed, int moments)
+Weights::Weights(const Holding& holding, BufferPool& pool, const Options& options)
     : holding_(holding),
       layout_(holding.layout),
       partition_(holding.partition),
-      dtype_(dtype),
-      working_(holding, nn::scalar_type_of(dtype), holding.shards_weights, pool),
+      dtype_(options.dtype),
+      working_(holding, nn::scalar_type_of(dtype_), holding.shards_weights, pool),
+      state_(std::make_unique<OptimizerState>(
+          partition_, OptimizerState::Options{dtype_, options.moments, options.offload_folder})),
       fetched_(partition_.buckets.size()) {
   std::size_t shares = 0;
   for (const Range& own : partition_.own) {
     share_begins_.push_back(shares);
     shares += own.size();
   }
-  const auto elements = static_cast<std::int64_t>(shares);
-  if (holding.shards_weights) working_shares_ = at::zeros({elements}, nn::scalar_type_of(dtype));
-  if (dtype == DType::bf16) lower_ = at::zeros({elements}, at::kShort);
-  if (dtype == DType::fp16) master_ = at::zeros({elements}, at::kFloat);
-  for (int i = 0; i < moments; ++i) moments_.push_back(at::zeros({elements}, at::kFloat));
-
-  give_first_values(seed);
+  if (holding.shards_weights) {
+    working_shares_ = at::zeros({static_cast<std::int64_t>(shares)}, nn::scalar_type_of(dtype_));
+  }
+  give_first_values(options.seed);
 }
 
 void Weights::give_first_values(std::uint64_t seed) {
-  const auto give = [&](Range elements) {
+  // `take` gets elements of the layout with their values, piece by piece, on any thread.
+  const auto make = [&](Range elements, const std::function<void(Range, std::span<const float>)>& take) {
     for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
       const Range place = elements_of(layout_.places()[i]);
       const Range both = intersection(elements, place);
@@ -56,19 +58,20 @@ void Weights::give_first_values(std::uint64_t seed) {
         const std::size_t begin = both.begin + piece * kPiece;
         std::vector<float> values(std::min(kPiece, both.end - begin));
         model::initial_values(layout_.specs()[i], seed, begin - place.begin, values);
-        assign(i, begin - place.begin, values);
+        take({begin, begin + values.size()}, values);
       });
     }
   };
-  give({0, layout_.owned().begin});
+  make({0, layout_.owned().begin}, [&](Range elements, std::span<const float> values) {
+    write_working(values, working_.bytes(elements));
+  });
   for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
-    give(partition_.own[bucket]);
+    const OpenState state(*state_, bucket);
+    make(partition_.own[bucket], [&](Range elements, std::span<const float> values) {
+      assign_share(bucket, state.part(), elements, values);
+    });
     if (partition_.shards_update && !holding_.shards_weights) gather(bucket).wait();
   }
-}
-
-std::span<float> Weights::share(const at::Tensor& shares, std::size_t bucket) const {
-  return nn::floats_of(shares).subspan(share_begins_[bucket], partition_.own[bucket].size());
 }
 
 Bytes Weights::own_working(std::size_t bucket) const {
@@ -78,45 +81,44 @@ Bytes Weights::own_working(std::size_t bucket) const {
           partition_.own[bucket].size() * size};
 }
 
-std::span<std::uint16_t> Weights::lower(std::size_t bucket) const {
-  return {reinterpret_cast<std::uint16_t*>(lower_.data_ptr<std::int16_t>()) + share_begins_[bucket],
-          partition_.own[bucket].size()};
-}
-
-std::span<float> Weights::master(std::size_t bucket, std::vector<float>& memory) const {
-  if (master_.defined()) return share(master_, bucket);
+std::span<const float> Weights::master(std::size_t bucket, const StatePart& state,
+                                       std::vector<float>& memory) const {
+  if (!state.master.empty()) return state.master;
   const Bytes own = own_working(bucket);
-  if (!lower_.defined()) return {reinterpret_cast<float*>(own.data()), own.size() / sizeof(float)};
+  if (dtype_ == DType::fp32) return {reinterpret_cast<const float*>(own.data()), own.size() / sizeof(float)};
   memory.resize(partition_.own[bucket].size());
-  kernels::join({reinterpret_cast<const std::uint16_t*>(own.data()), memory.size()}, lower(bucket), memory);
+  kernels::join({reinterpret_cast<const std::uint16_t*>(own.data()), memory.size()}, state.lower, memory);
   return memory;
 }
 
 void Weights::assign(std::size_t parameter, std::size_t first, std::span<const float> values) {
   const std::size_t begin = elements_of(layout_.places()[parameter]).begin + first;
   const Range all = {begin, begin + values.size()};
-  const std::size_t size = size_of(dtype_);
   const bool is_borrowed = !layout_.owned().contains(all);
   if (is_borrowed || !holding_.shards_weights) write_working(values, working_.bytes(all));
   for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
-    const Range own = partition_.own[bucket];
-    const Range both = intersection(own, all);
+    const Range both = intersection(partition_.own[bucket], all);
     if (both.empty()) continue;
-    const std::span<const float> mine = values.subspan(both.begin - begin, both.size());
-    const std::size_t offset = both.begin - own.begin;
-    write_working(mine, own_working(bucket).subspan(offset * size, both.size() * size));
-    if (master_.defined()) std::ranges::copy(mine, share(master_, bucket).subspan(offset).begin());
-    if (!lower_.defined()) continue;
-    const std::span<std::uint16_t> lowers = lower(bucket).subspan(offset, both.size());
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      lowers[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(mine[i]));
-    }
+    const OpenState state(*state_, bucket);
+    assign_share(bucket, state.part(), both, values.subspan(both.begin - begin, both.size()));
+  }
+}
+
+void Weights::assign_share(std::size_t bucket, const StatePart& state, Range elements,
+                           std::span<const float> values) const {
+  const std::size_t offset = elements.begin - partition_.own[bucket].begin;
+  const std::size_t size = size_of(dtype_);
+  write_working(values, own_working(bucket).subspan(offset * size, elements.size() * size));
+  if (!state.master.empty()) std::ranges::copy(values, state.master.subspan(offset).begin());
+  if (state.lower.empty()) return;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    state.lower[offset + i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]));
   }
 }
 
 // Of bf16, rounded as split() rounds.
 void Weights::write_working(std::span<const float> values, Bytes where) const {
-  if (!lower_.defined()) return kernels::from_floats(values, where.data(), dtype_);
+  if (dtype_ != DType::bf16) return kernels::from_floats(values, where.data(), dtype_);
   std::vector<std::uint16_t> unused(values.size());
   kernels::split(values, {reinterpret_cast<std::uint16_t*>(where.data()), values.size()}, unused);
 }
@@ -124,6 +126,8 @@ void Weights::write_working(std::span<const float> values, Bytes where) const {
 void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
                      float gradient_scale) {
   const Range own = partition_.own[bucket];
+  const OpenState open(*state_, bucket);
+  const StatePart& state = open.part();
   for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
     const Range both = intersection(own, elements_of(layout_.places()[i]));
     if (both.empty()) continue;
@@ -136,16 +140,15 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
     } else {
       parameters.working = working.data();
     }
-    if (master_.defined()) parameters.master = part_of(share(master_, bucket));
-    if (lower_.defined()) parameters.lower = part_of(lower(bucket));
+    if (!state.master.empty()) parameters.master = part_of(state.master);
+    if (!state.lower.empty()) parameters.lower = part_of(state.lower);
     std::visit(
         [&](auto step) {
           if (!layout_.specs()[i].decays) step.weight_decay = 0.0F;
           if constexpr (std::is_same_v<decltype(step), kernels::AdamW>) {
-            kernels::adamw(step, parameters, part_of(share(moments_[0], bucket)),
-                           part_of(share(moments_[1], bucket)));
+            kernels::adamw(step, parameters, part_of(state.moments[0]), part_of(state.moments[1]));
           } else {
-            kernels::sgd(step, parameters, part_of(share(moments_[0], bucket)));
+            kernels::sgd(step, parameters, part_of(state.moments[0]));
           }
         },
         how);
@@ -178,14 +181,19 @@ at::Tensor Weights::gather_working() const {
 }
 
 at::Tensor Weights::gather_master() const {
+  std::optional<OpenState> open;
   std::vector<float> memory;
-  return gather_whole(holding_, DType::fp32,
-                      [&](std::size_t bucket) { return std::as_bytes(master(bucket, memory)); });
+  return gather_whole(holding_, DType::fp32, [&](std::size_t bucket) {
+    open.emplace(*state_, bucket);
+    return std::as_bytes(master(bucket, open->part(), memory));
+  });
 }
 
 at::Tensor Weights::gather_moment(int index) const {
+  std::optional<OpenState> open;
   return gather_whole(holding_, DType::fp32, [&](std::size_t bucket) {
-    return std::as_bytes(share(moments_[static_cast<std::size_t>(index)], bucket));
+    open.emplace(*state_, bucket);
+    return ConstBytes(std::as_bytes(open->part().moments[static_cast<std::size_t>(index)]));
   });
 }
 

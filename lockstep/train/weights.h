@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "lockstep/kernels/compute/update/optimizers.h"
 #include "lockstep/train/held_memory.h"
 #include "lockstep/train/holding.h"
+#include "lockstep/train/optimizer_state.h"
 
 namespace lockstep::train {
 
@@ -24,9 +27,14 @@ using OptimizerStep = std::variant<kernels::AdamW, kernels::Sgd>;
 // with are there between use() and drop().
 class Weights {
  public:
-  // First values from the seed: all ranks make theirs together. `moments`: how many floats per parameter the
-  // optimizer remembers (AdamW 2, SGD 1). Everything referred to must outlive this.
-  Weights(const Holding& holding, BufferPool& pool, DType dtype, std::uint64_t seed, int moments);
+  struct Options {
+    DType dtype = DType::fp32;
+    std::uint64_t seed = 0;           // of the first values
+    int moments = 2;                  // floats per parameter that the optimizer remembers: AdamW 2, SGD 1
+    std::string offload_folder = {};  // on whose disk that is; empty: in memory
+  };
+  // All ranks make theirs together. UsageError as OptimizerState. Everything referred to must outlive this.
+  Weights(const Holding& holding, BufferPool& pool, const Options& options);
 
   DType dtype() const { return dtype_; }
   // What blocks compute with.
@@ -36,6 +44,8 @@ class Weights {
   // Gives elements `first` .. of a parameter their values.
   void assign(std::size_t parameter, std::size_t first, std::span<const float> values);
 
+  // This bucket will be updated soon.
+  void read_ahead(std::size_t bucket) { state_->read_ahead(bucket); }
   // One step of the optimizer for this rank's share of a bucket; `gradients` are those of the share, to be
   // multiplied by `gradient_scale`.
   void update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
@@ -59,14 +69,12 @@ class Weights {
  private:
   void give_first_values(std::uint64_t seed);
   void write_working(std::span<const float> values, Bytes where) const;
-  // This rank's share of a bucket, of what is kept for shares only.
-  std::span<float> share(const at::Tensor& shares, std::size_t bucket) const;
-  // The same in the dtype, wherever it is kept.
+  // The weights of this rank's share of a bucket, wherever they are kept.
   Bytes own_working(std::size_t bucket) const;
-  // The lower halves of its values in fp32, when the working ones are the upper.
-  std::span<std::uint16_t> lower(std::size_t bucket) const;
+  void assign_share(std::size_t bucket, const StatePart& state, Range elements,
+                    std::span<const float> values) const;
   // Its values in fp32: where they are kept, or joined into `memory`.
-  std::span<float> master(std::size_t bucket, std::vector<float>& memory) const;
+  std::span<const float> master(std::size_t bucket, const StatePart& state, std::vector<float>& memory) const;
 
   const Holding& holding_;
   const model::FlatLayout& layout_;  // of the holding, as the partition
@@ -74,10 +82,8 @@ class Weights {
   DType dtype_;
   std::vector<std::size_t> share_begins_;  // by bucket, in tensors of shares
   HeldMemory working_;
-  at::Tensor working_shares_;        // when weights are shared out: what they are fetched from
-  at::Tensor lower_;                 // shares; only in bf16
-  at::Tensor master_;                // shares; only in fp16: in fp32 the working values serve
-  std::vector<at::Tensor> moments_;  // shares
+  at::Tensor working_shares_;  // when weights are shared out: what they are fetched from
+  std::unique_ptr<OptimizerState> state_;
   std::vector<comm::Work> fetched_;  // by bucket
 };
 

@@ -50,7 +50,8 @@ TEST(Verify, LanesThatMoveAndUpdatesThatAreNotSharedOutHaveTheBitsOfOne) {
   using Flags = std::vector<std::string>;
   for (const Flags& flags :
        {Flags{"--parallelism.lane_weights", "[1, 3]"}, Flags{"--parallelism.rebalance_freq", "1"},
-        Flags{"--parallelism.zero_stage", "0"}, Flags{"--comm.all_reduce", "halving_doubling"}}) {
+        Flags{"--parallelism.zero_stage", "0"}, Flags{"--comm.all_reduce", "halving_doubling"},
+        Flags{"--zero.offload", "disk"}}) {
     const Finished finished =
         run_program({"verify", run, "--workers", "2", "--steps", "4", flags[0], flags[1]});
     EXPECT_EQ(finished.exit_code, 0) << flags[0] << ": " << finished.output << finished.error_output;

@@ -53,6 +53,100 @@ TEST_P(Absence, ARankThatGoesIsNoticedAtOnce) {
   });
 }
 
+TEST_P(Absence, RanksOfAGroupAreNamedAsInTheWorld) {
+  run(4, [](Communicator& comm) {
+    const Communicator half = comm.split(comm.rank() % 2, comm.rank(), "half");
+    half.barrier();
+    if (comm.rank() != 1) return;
+    EXPECT_THAT(failure_of([&] { half.all_reduce(floats(1024)); }),
+                HasSubstr("all_reduce #1 on half: rank 3 is gone"));
+  });
+}
+
+TEST_P(Absence, AMessageThatIsAskedForAheadHasItsDeadlineFromWhenItIsWaitedFor) {
+  std::latch sent(1);
+  std::latch gave_up(1);
+  std::array<float, 8> data{};  // outlives all ranks
+  run(
+      2,
+      [&](Communicator& comm) {
+        if (comm.rank() == 1) {
+          std::this_thread::sleep_for(1200ms);
+          comm::Work work = comm.send_async(0, floats(8));
+          sent.count_down();
+          work.wait();
+          gave_up.wait();
+          return;
+        }
+        comm::Work work = comm.recv_async(1, std::as_writable_bytes(std::span(data)));
+        sent.wait();
+        EXPECT_EQ(failure_of([&] { work.wait(); }), "nothing");
+        work = comm.recv_async(1, std::as_writable_bytes(std::span(data)));
+        EXPECT_THAT(failure_of([&] { work.wait(); }), HasSubstr("send/recv #0 on dp: rank 1 silent for"));
+        gave_up.count_down();
+      },
+      400ms);
+}
+
+// Rank 0, whose deadline comes first, waits for one that is well and waits itself.
+TEST_P(Absence, OfRanksThatWaitForEachOthersMessagesTheSilentOneIsNamed) {
+  std::latch others_gave_up(3);
+  run(
+      4,
+      [&](Communicator& comm) {
+        comm.barrier();
+        if (comm.rank() == 3) {
+          others_gave_up.wait();
+          return;
+        }
+        std::this_thread::sleep_for(comm.rank() * 100ms);
+        EXPECT_THAT(failure_of([&] { comm.recv(comm.rank() + 1, floats(8), {.stream = 1}); }),
+                    HasSubstr("send/recv #0 on dp: rank 3 silent for"));
+        others_gave_up.count_down();
+      },
+      900ms);
+}
+
+// Rank 0 waits for rank 1, which waits for rank 2 in a group without rank 0.
+TEST_P(Absence, TheSilentOneIsNamedAcrossGroups) {
+  std::latch gave_up(1);
+  run(
+      3,
+      [&](Communicator& comm) {
+        const Communicator pair = comm.split(comm.rank() == 0 ? 1 : 0, comm.rank(), "pair");
+        if (comm.rank() == 2) return gave_up.wait();
+        if (comm.rank() == 1) {
+          EXPECT_THAT(failure_of([&] { pair.recv(1, floats(8), {.timeout = 60s}); }),
+                      HasSubstr("send/recv #0 on pair: rank 2 is gone"));
+          return;
+        }
+        EXPECT_THAT(failure_of([&] { comm.recv(1, floats(8)); }),
+                    HasSubstr("send/recv #0 on dp: rank 2 silent for"));
+        gave_up.count_down();
+      },
+      900ms);
+}
+
+TEST_P(Absence, WhomALateRankWaitsForIsTold) {
+  std::latch gave_up(1);
+  run(
+      3,
+      [&](Communicator& comm) {
+        const Communicator pair = comm.split(comm.rank() == 0 ? 1 : 0, comm.rank(), "pair");
+        comm.barrier();
+        if (comm.rank() == 2) return gave_up.wait();
+        if (comm.rank() == 1) {
+          failure_of([&] { pair.recv(1, floats(8), {.timeout = 60s}); });
+          return;
+        }
+        EXPECT_THAT(failure_of([&] { comm.all_reduce(floats(8)); }),
+                    AllOf(HasSubstr(" on dp: rank 1 has not arrived after"),
+                          HasSubstr("), because it waits for rank 2")));
+        gave_up.count_down();
+      },
+      900ms);
+}
+
 // A rank that has done its part may leave at once: what it sent still counts, however late the others look.
 TEST_P(Absence, ALateRankMayLeaveAsSoonAsItIsDone) {
   for (int i = 0; i < 25; ++i) {
@@ -75,6 +169,27 @@ TEST_P(Absence, ACommunicatorThatGoesTakesItsWorkAlong) {
     EXPECT_THAT(failure_of([&] { comm.broadcast(floats(8), {.root = 0}); }),
                 AnyOf(HasSubstr("destroyed here while an operation was under way"), HasSubstr("is gone"),
                       HasSubstr("rank 0 calls all_reduce")));
+  });
+}
+
+TEST_P(Absence, MemoryThatGoesWhileItIsReceivedIntoIsNotGivenOutAgain) {
+  run(2, [](Communicator& comm) {
+    if (comm.rank() == 1) {
+      comm.barrier();
+      comm.send(0, floats(1024));
+      return;
+    }
+    comm::Work work;
+    const std::byte* address = nullptr;
+    {
+      const comm::Buffer goes = comm.allocate(4096);
+      address = goes.bytes().data();
+      work = comm.recv_async(1, goes.bytes());
+    }
+    const comm::Buffer next = comm.allocate(4096);
+    EXPECT_NE(next.bytes().data(), address);
+    comm.barrier();
+    work.wait();
   });
 }
 

@@ -72,6 +72,14 @@ TEST(CutByCost, IsAsGoodAsTryingEverything) {
   }
 }
 
+TEST(CutByCost, TakesManyBlocksAndParts) {
+  const std::vector<double> costs(10002, 1.0);
+  const std::vector<Chunk> chunks = cut_by_cost(costs, 1024);
+  EXPECT_EQ(chunks.back().end_block, 10002);
+  EXPECT_TRUE(std::ranges::all_of(
+      chunks, [](const Chunk& chunk) { return chunk.end_block - chunk.first_block <= 10; }));
+}
+
 TEST(PipelinePlan, TheHeadWeighsWhatItWeighs) {
   spec::RunSpec run;
   run.model = spec::preset_model("gpt2-124m");
@@ -106,9 +114,36 @@ TEST(PipelinePlan, MorePartsThanBlocksAreRefused) {
       "last norm are two of them) to share out; use at most 4 stages");
 }
 
-TEST(PipelinePlan, ANameThatIsNoScheduleIsRefused) {
-  EXPECT_NE(error_of<UsageError>([] { read_pipeline_plan(run_with(2, "1fb1"), 2); }).find("1f1b"),
-            std::string::npos);
+TEST(PipelinePlan, ANameThatIsNoScheduleIsRefusedAlsoWhereItHasNoEffect) {
+  for (const int stages : {1, 2}) {
+    EXPECT_EQ(error_of<UsageError>([&] { read_pipeline_plan(run_with(stages, "1fb1"), stages); }),
+              "unknown pipeline schedule '1fb1': did you mean '1f1b'?");
+  }
+}
+
+TEST(PipelinePlan, AGivenScheduleIsRefusedWhenLanesMove) {
+  const TemporaryFolder folder;
+  const std::string given = folder.write("two.csv", "F0,F1,B0,B1\nF0,B0,F1,B1\n");
+  spec::RunSpec run = run_with(2, given);
+  run.parallelism.rebalance_freq = 5;
+  run.parallelism.lanes = 4;
+  EXPECT_EQ(error_of<UsageError>([&] { read_pipeline_plan(run, 4); }),
+            given +
+                " is a schedule of 2 micro-batches, but with parallelism.rebalance_freq = 5 the workers' "
+                "numbers of them change; set it to 0, or choose a schedule by its name");
+  run.parallelism.lanes = 2;
+  run.training.global_batch_size = 2 * run.training.micro_batch_size;
+  EXPECT_EQ(read_pipeline_plan(run, 2).given->micro_batches, 2) << "one worker of each stage: none can move";
+}
+
+TEST(PipelinePlan, LanesThatMayMoveAreCounted) {
+  spec::RunSpec run = run_with(64, "1f1b", 62);
+  run.parallelism.rebalance_freq = 1;
+  run.training.global_batch_size = std::int64_t{20000} * run.training.micro_batch_size;
+  EXPECT_EQ(error_of<UsageError>([&] { read_pipeline_plan(run, 128); }),
+            "a pipeline with 1280000 forward passes over all stages: at most 1048576 are possible");
+  run.parallelism.rebalance_freq = 0;
+  EXPECT_EQ(read_pipeline_plan(run, 128).parts.size(), 64U);
 }
 
 TEST(PipelinePlan, ComesFromAFileThatTheCheckerAccepts) {

@@ -60,6 +60,12 @@ TEST(StepMemory, OfWhatIsSharedOutIsAShare) {
       << "there is nobody to share with";
 }
 
+TEST(StepMemory, OfAnOptimizerOnDiskIsThatOfAFewBuckets) {
+  const StepMemory memory = step_memory(run_of({"--zero.offload", "disk"}), 2, 1);
+  EXPECT_EQ(memory.optimizer, 5 * (std::uint64_t{2} << 20) * 10);
+  EXPECT_EQ(memory.weights, 2 * kParameters);
+}
+
 TEST(StepMemory, HasASlotForEverySubtreeThatWaits) {
   const spec::RunSpec run = run_of({});
   EXPECT_EQ(step_memory(run, 2, 0).gradients, 4 * kParameters) << "a lane each";

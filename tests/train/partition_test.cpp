@@ -60,6 +60,15 @@ TEST(BackwardOrder, BeginsWithTheLastBlockAndEndsWithTheEmbedding) {
   EXPECT_EQ(with_head.specs()[backward_order(with_head).front()].name, "lm_head.weight");
 }
 
+TEST(Partition, AParameterThatFillsSeveralBucketsIsCut) {
+  const model::Model model = small_model();
+  const model::FlatLayout layout(model);
+  const Partition partition = partition_of(layout, {.bucket_elements = 4096});
+  // Of 301 x 40 elements.
+  EXPECT_EQ(partition.buckets[0].elements, (Range{0, 4096}));
+  for (const Bucket& bucket : partition.buckets) EXPECT_LE(bucket.elements.size(), 2 * 4096U);
+}
+
 TEST(Partition, WithoutSharesEveryRankUpdatesAll) {
   const model::Model model = small_model();
   const model::FlatLayout layout(model);

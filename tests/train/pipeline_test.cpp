@@ -89,6 +89,16 @@ TEST(Pipeline, AHeadOfItsOwn) {
   }
 }
 
+TEST(Pipeline, AMicroBatchIsForgottenOnceItIsDone) {
+  Setting setting = {.micro_batches = 6};
+  for (const PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::zbh1}) {
+    setting.pipeline = spec_of(schedule, 2);
+    for (const Outcome& outcome : train(even_ownership(2, 1), setting)) EXPECT_LE(outcome.most_batches, 2);
+  }
+  setting.pipeline = {};
+  EXPECT_EQ(train(even_ownership(2, 1), setting).front().most_batches, 1);
+}
+
 TEST(Pipeline, RecomputationDoesNotShow) {
   Setting setting = {.micro_batches = 3, .dropout = 0.2F, .is_gpt = true, .layers = 3};
   const Outcome alone = train(even_ownership(2, 1), setting).front();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/train/step_rig.h"
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -49,6 +50,19 @@ plan::PipelinePlan plan_of(const Setting& setting, const model::Model& model) {
   return plan;
 }
 
+// Which of the batches that were given out are still in use. By their targets: the tokens of a tied embedding
+// stay until its lane ends.
+class BatchesInUse {
+ public:
+  int add(const model::Batch& batch) {
+    given_.emplace_back(batch.targets.getIntrusivePtr());
+    return static_cast<int>(std::ranges::count_if(given_, [](const auto& one) { return !one.expired(); }));
+  }
+
+ private:
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> given_;
+};
+
 Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, const Setting& setting) {
   kernels::set_threads(1);
   const model::Model model = model_of(setting);
@@ -58,7 +72,8 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
       holding_of(model, plan, make_groups(world, mesh),
                  {.bucket_elements = setting.bucket_elements, .zero_stage = setting.zero_stage});
   BufferPool pool(world);
-  Weights weights(holding, pool, setting.dtype, 11, 2);
+  Weights weights(holding, pool,
+                  {.dtype = setting.dtype, .seed = 11, .offload_folder = setting.offload_folder});
   StepRunner runner(model, holding, pool, weights,
                     {.lanes = lanes,
                      .micro_batches = setting.micro_batches,
@@ -67,12 +82,15 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
                      .pipeline = plan,
                      .hidden = {kRows, kLength, setting.width}});
   Outcome outcome;
+  BatchesInUse in_use;
   for (int step = 0; step < setting.steps; ++step) {
     const auto move = static_cast<std::size_t>(step) - 1;
     if (step > 0 && move < setting.moves.size()) runner.assign(setting.moves[move]);
     StepInputs inputs;
-    inputs.batch = [data = setting.one_batch ? 0 : step](int lane, int micro_batch) {
-      return batch_at(data, lane, micro_batch);
+    inputs.batch = [&, data = setting.one_batch ? 0 : step](int lane, int micro_batch) {
+      model::Batch batch = batch_at(data, lane, micro_batch);
+      outcome.most_batches = std::max(outcome.most_batches, in_use.add(batch));
+      return batch;
     };
     inputs.loss_scale = 1.0F / static_cast<float>(lanes.lanes() * setting.micro_batches * kRows * kLength);
     inputs.max_norm = kMaxNorm;

@@ -36,6 +36,7 @@ struct Setting {
   int recompute_every = 0;
   std::int64_t bucket_elements = 1000;
   int zero_stage = 1;
+  std::string offload_folder = {};
   SumOptions sum = {};
   bool one_batch = false;                 // the same data in every step
   std::vector<LaneOwnership> moves = {};  // before steps 1, 2, ...
@@ -54,6 +55,7 @@ struct Setting {
 struct Outcome {
   std::vector<StepResult> steps;
   std::vector<std::byte> weights;  // all that is remembered
+  int most_batches = 0;            // of a rank at the same time
 };
 
 // One thread per rank; what every rank ends with. The ranks are as many as own lanes, for every stage.

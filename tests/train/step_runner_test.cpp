@@ -139,7 +139,7 @@ TEST(StepRunner, AGradientThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {
       const model::Model model = poisoned_model();
       const Holding holding = holding_of(model, communicator, {.zero_stage = 1});
       BufferPool pool(holding.groups.world);
-      Weights weights(holding, pool, DType::fp32, 11, 2);
+      Weights weights(holding, pool, {.seed = 11});
       const at::Tensor before = weights.gather_master();
       StepRunner runner(model, holding, pool, weights, {.lanes = even_ownership(4, 3)});
       StepInputs inputs;
@@ -176,7 +176,7 @@ TEST(StepRunner, AGradientThatIsNotFiniteChangesNothingAndIsNamed) {
   const model::Model model = poisoned_model();
   const Holding holding = holding_of(model, comm::Communicator(), {});
   BufferPool pool(holding.groups.world);
-  Weights weights(holding, pool, DType::fp32, 11, 2);
+  Weights weights(holding, pool, {.seed = 11});
   const at::Tensor before = weights.gather_master();
   StepRunner runner(model, holding, pool, weights, {.lanes = even_ownership(1, 1)});
   StepInputs inputs;

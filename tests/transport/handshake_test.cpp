@@ -46,7 +46,10 @@ struct Pair {
   }
 
   void run() {
-    while (move(dialer, listener, to_listener) | move(listener, dialer, to_dialer)) {
+    for (bool moves = true; moves;) {
+      const bool there = move(dialer, listener, to_listener);
+      const bool back = move(listener, dialer, to_dialer);
+      moves = there || back;
     }
   }
 };

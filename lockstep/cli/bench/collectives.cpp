@@ -15,6 +15,7 @@
 #include "lockstep/cli/bench/footprint.h"
 #include "lockstep/cli/bench/options.h"
 #include "lockstep/cli/bench/report.h"
+#include "lockstep/cli/bench/state.h"
 #include "lockstep/cli/bench/train.h"
 #include "lockstep/cli/bench/tune.h"
 #include "lockstep/cli/host_memory.h"
@@ -153,9 +154,10 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
     return 0;
   }
   if (arguments.empty())
-    throw UsageError("name what to measure: lockstep bench collectives, train or kernels");
+    throw UsageError("name what to measure: lockstep bench collectives, train, memory or kernels");
   if (arguments.front() == "train") return run_train_bench({arguments.begin() + 1, arguments.end()}, out);
-  const std::vector<std::string> known = {"collectives", "train", "kernels"};
+  if (arguments.front() == "memory") return run_memory_bench({arguments.begin() + 1, arguments.end()}, out);
+  const std::vector<std::string> known = {"collectives", "train", "memory", "kernels"};
   if (arguments.front() != known.front())
     refuse_unknown("benchmark", arguments.front(), known, "lockstep bench");
   std::string help;

@@ -12,16 +12,14 @@
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/base/philox.h"
 #include "lockstep/cli/bench/torch_script.h"
 #include "lockstep/cli/bench/train_options.h"
 #include "lockstep/cli/bench/train_report.h"
+#include "lockstep/cli/bench/training_run.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/temporary_folder.h"
 #include "lockstep/cli/workers.h"
-#include "lockstep/data/corpus/megatron_writer.h"
-#include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/choices.h"
 #include "lockstep/spec/model_size.h"
 #include "lockstep/spec/workload.h"
@@ -33,29 +31,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kPython = "/usr/bin/python3";
-
-// Tokens for all steps, so that none is seen twice.
-void write_random_corpus(const std::string& prefix, const spec::RunSpec& run, std::int64_t tokens) {
-  const auto vocabulary = static_cast<std::uint64_t>(run.model.vocab_size);
-  std::vector<data::Token> text(static_cast<std::size_t>(tokens) + 1);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    text[i] = static_cast<data::Token>(philox64(1, 0, i) % vocabulary);
-  }
-  data::MegatronWriter writer(prefix, data::type_for_vocabulary(vocabulary));
-  writer.add(text, true);
-  writer.finish();
-}
-
-// Runs the command once per worker and waits for all; what it prints is not shown, what it complains of is.
-void run_workers(std::vector<std::string> command, int workers, const rendezvous::Environment& more = {}) {
-  rendezvous::LaunchOptions options;
-  options.command = {"/bin/sh", "-c", "exec \"$@\" >/dev/null", "sh"};
-  options.command.insert(options.command.end(), command.begin(), command.end());
-  options.workers = workers;
-  options.environment = rendezvous::process_environment();
-  for (const auto& [name, value] : more) options.environment[name] = value;
-  require_success(rendezvous::launch(options));
-}
 
 double median_after_the_first(std::vector<double> steps) {
   LOCKSTEP_CHECK(steps.size() >= 2, "a turn has a step after the first");

@@ -14,7 +14,7 @@ namespace lockstep::cli {
 int run_as_rank(const spec::RunSpec& run, const std::function<int(const comm::Communicator&)>& body) {
   const rendezvous::Placement placement = rendezvous::placement_from_environment();
   const std::chrono::seconds timeout(run.comm.train_timeout_seconds);
-  const comm::Communicator world = comm::connect(placement, {.group = {.name = "dp", .timeout = timeout}});
+  const comm::Communicator world = comm::connect(placement, {.group = {.name = "world", .timeout = timeout}});
   try {
     const int local_ranks = world.ranks_on_this_host();
     train::together(world,

@@ -188,8 +188,10 @@ void add_train(CLI::App& app, Invocation& invocation) {
       "them).\n"
       "--workers starts that many ranks on this host; under torchrun, mpirun or srun the ranks come from "
       "there.\n"
-      "The same run gives the same losses and weights, bit for bit, on any number of workers that share its "
-      "lanes.\n"
+      "--parallelism.pipeline P cuts the model into P stages, each on a P-th of the workers "
+      "(docs/parallelism.md).\n"
+      "The same run gives the same losses and weights, bit for bit, on any number of workers and stages that "
+      "share its lanes.\n"
       "Ctrl-C ends all ranks after the same step.");
   command->callback(
       [&invocation] { invocation.action = [&invocation] { return train(invocation.trailing); }; });

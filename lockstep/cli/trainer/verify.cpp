@@ -62,7 +62,9 @@ int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& 
 // Trains `run` on that many workers; the records of all ranks.
 std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, std::int64_t steps) {
   const TemporaryFolder folder;
-  write_atomically(folder.file("run.toml"), spec::to_toml(run));
+  spec::RunSpec here = run;
+  here.job.dump_folder = folder.file("");
+  write_atomically(folder.file("run.toml"), spec::to_toml(here));
   const std::string prefix = folder.file("rank");
   rendezvous::LaunchOptions options;
   options.command = {std::filesystem::read_symlink("/proc/self/exe").string(),

@@ -109,6 +109,11 @@ bool Incoming::open_next() {
   if (next_number().load(std::memory_order_acquire) != opened_ + 1) return false;
   const Arrival arrival = read_next();
   check(arrival, receives_.front());
+  // Between threads, the memory of a loan may be gone by now.
+  if (arrival.kind == Kind::lent && taken_back()) {
+    abandoned_ = true;
+    return false;
+  }
   piece_kind_ = arrival.kind;
   if (arrival.kind == Kind::staged) {
     piece_ = {theirs_.staging + arrival.place.offset % kStagingBytes, arrival.bytes};

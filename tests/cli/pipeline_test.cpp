@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `lockstep train` on the stages of a pipeline, as users call it.
+#include <filesystem>
+#include <map>
+#include <tuple>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/train_program.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Flags = std::vector<std::string>;
+
+class PipelineProgram : public TrainProgram {
+ protected:
+  // A run with these flags and files of its own. One thread each: more have no work in models so small.
+  Finished train_as(const std::string& run, Flags flags) {
+    flags.insert(flags.end(), {"--training.threads", "1", "--job.dump_folder", folder_.path(run)});
+    return train(std::move(flags));
+  }
+
+  std::string model_of(const std::string& run) {
+    return read_file(folder_.path(run) + "/model/model.safetensors");
+  }
+
+  void expect_same_runs(const std::string& run, const std::string& expected) {
+    EXPECT_EQ(steps_of(run), steps_of(expected)) << run;
+    EXPECT_TRUE(model_of(run) == model_of(expected)) << run << " has other weights than " << expected;
+  }
+
+  // As pgrep finds the workers of a run.
+  std::string workers_of(const std::string& run) {
+    return "pgrep -f '[l]ockstep-trainer train.*" + folder_.path(run) + "'";
+  }
+
+  // Ends the run by a signal to its last worker.
+  Finished signal_the_last_worker(Flags flags, const std::string& run, const std::string& signal) {
+    flags.insert(flags.begin(), {"train", run_});
+    flags.insert(flags.end(), {"--training.threads", "1", "--training.steps", "1000000", "--job.dump_folder",
+                               folder_.path(run)});
+    Program program(flags);
+    wait_for_a_step(run);
+    EXPECT_EQ(run_shell("kill -" + signal + " $(" + workers_of(run) + " | tail -n 1)").exit_code, 0);
+    const Finished finished = program.finish();
+    EXPECT_EQ(run_shell(workers_of(run)).output, "") << "nothing is left running";
+    return finished;
+  }
+};
+
+TEST_F(PipelineProgram, StagesTrainAsOneProcessDoes) {
+  const Flags common = {"--training.dtype", "bf16", "--model.dropout", "0.1"};
+  const std::map<std::string, Flags> layouts = {
+      {"alone", {}},
+      {"stages", {"--workers", "2", "--parallelism.pipeline", "2"}},
+      {"both", {"--workers", "4", "--parallelism.pipeline", "2", "--parallelism.schedule", "zbv"}}};
+  for (const auto& [run, layout] : layouts) {
+    Flags flags = common;
+    flags.insert(flags.end(), layout.begin(), layout.end());
+    const Finished finished = train_as(run, flags);
+    ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+    EXPECT_TRUE(steps_of(run).at(1).contains("validation/loss"));
+    expect_same_runs(run, "alone");
+    EXPECT_EQ(finished.output.find("4 workers (2 data-parallel x 2 stages of zbv)") != std::string::npos,
+              run == "both");
+  }
+  for (const Flags& command :
+       {Flags{"eval", "MODEL", "--data", folder_.path("corpus"), "--sequences", "4"},
+        Flags{"generate", "MODEL", "--prompt", "line 1", "--max-tokens", "8", "--seed", "3"}}) {
+    const auto said = [&](const std::string& run) {
+      Flags arguments = command;
+      arguments[1] = folder_.path(run) + "/model";
+      const Finished finished = run_program(arguments);
+      EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+      return finished.output;
+    };
+    EXPECT_EQ(said("stages"), said("alone"));
+  }
+}
+
+TEST_F(PipelineProgram, StagesBeginWithASavedModel) {
+  ASSERT_EQ(train_as("first", {"--training.steps", "2"}).exit_code, 0);
+  const Flags further = {"--checkpoint.initial_load_path", folder_.path("first") + "/model",
+                         "--training.steps", "2"};
+  ASSERT_EQ(train_as("alone", further).exit_code, 0);
+  EXPECT_NE(steps_of("alone").front().at("loss"), steps_of("first").front().at("loss"));
+  Flags on_stages = further;
+  on_stages.insert(on_stages.end(), {"--workers", "2", "--parallelism.pipeline", "2"});
+  const Finished finished = train_as("stages", on_stages);
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  expect_same_runs("stages", "alone");
+}
+
+// The head is tied: a stage that would update its copy, or wait for one that is not sent, would show.
+TEST_F(PipelineProgram, StagesSkipTheStepsThatOneProcessSkips) {
+  const Flags large_scale = {
+      "--training.dtype",  "fp16", "--training.initial_loss_scale", "1e8", "--training.steps", "8",
+      "--validation.freq", "0"};
+  ASSERT_EQ(train_as("alone", large_scale).exit_code, 0);
+  const std::vector<nlohmann::json> steps = steps_of("alone");
+  EXPECT_TRUE(steps.front().contains("skipped"));
+  EXPECT_FALSE(steps.back().contains("skipped"));
+  Flags flags = large_scale;
+  flags.insert(flags.end(),
+               {"--workers", "2", "--parallelism.pipeline", "2", "--parallelism.schedule", "zbh1"});
+  const Finished finished = train_as("stages", flags);
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("step 1 skipped: the gradient of "));
+  expect_same_runs("stages", "alone");
+}
+
+TEST_F(PipelineProgram, TracesHaveThePassesOfTheirStage) {
+  ASSERT_EQ(train_as("traced", {"--workers", "2", "--parallelism.pipeline", "2", "--parallelism.part_blocks",
+                                "[3, 1]", "--metrics.enable_trace", "true", "--validation.freq", "0"})
+                .exit_code,
+            0);
+  const auto seen_on = [&](int rank) {
+    const auto trace = nlohmann::json::parse(
+        read_file(folder_.path("traced") + "/trace/rank_" + std::to_string(rank) + ".json"));
+    std::map<std::string, int> seen;
+    for (const nlohmann::json& event : trace.at("traceEvents")) {
+      if (event.at("ph") != "X") continue;
+      const std::string name = event.at("name");
+      ++seen[name.substr(0, name.find_first_of(" ,"))];
+    }
+    return seen;
+  };
+  const int passes = 4 * 4 * 2;  // steps, lanes, micro-batches
+  std::map<std::string, int> first = seen_on(0);
+  EXPECT_EQ(first["forward"], 3 * passes);
+  EXPECT_EQ(first["backward"], 3 * passes);
+  EXPECT_EQ(first["send_activation"], passes);
+  EXPECT_EQ(first["receive_gradient"], passes);
+  EXPECT_EQ(first["loss"], 0);
+  std::map<std::string, int> last = seen_on(1);
+  EXPECT_EQ(last["forward"], passes);
+  EXPECT_EQ(last["receive_activation"], passes);
+  EXPECT_EQ(last["loss"], passes);
+  EXPECT_EQ(last["send_gradient"], passes);
+  EXPECT_EQ(last["send_head_gradient"], 4 * 4) << "steps, lanes";
+}
+
+TEST_F(PipelineProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
+  const std::string two = folder_.write("two.csv", "F0,F1,B0,B1\nF0,B0,F1,B1\n");
+  const std::string stuck = folder_.write("stuck.csv", "F0,B0,F1,B1\nF0,F1,B0,B1\n");
+  const std::string missing = folder_.path("missing.csv");
+  struct Mistake {
+    std::string workers;
+    std::string stages;
+    std::string key;
+    std::string value;
+    std::string sentence;
+  };
+  const std::string blocks = "blocks (embedding and last norm are two of them)";
+  for (const Mistake& mistake : {
+           Mistake{"5", "5", "schedule", "1f1b",
+                   "parallelism.pipeline = 5 with 1f1b makes 5 parts, but the model has only 4 " + blocks +
+                       " to share out; use at most 4 stages"},
+           {"3", "2", "schedule", "1f1b",
+            "3 workers cannot be divided by parallelism.tensor x parallelism.pipeline = 2; start 2 or 4 "
+            "workers"},
+           {"2", "2", "part_blocks", "[1, 2]",
+            "parallelism.part_blocks gives 3 blocks to 2 parts, but the model has 4 " + blocks +
+                " and the pipeline 2 parts"},
+           {"2", "2", "virtual_stages", "2",
+            "schedule 1f1b has one virtual stage per stage, not 2: choose interleaved"},
+           {"2", "2", "schedule", "1fb1", "unknown pipeline schedule '1fb1': did you mean '1f1b'?"},
+           {"2", "2", "schedule", stuck,
+            stuck +
+                ": stage 0, pass 2 (B0): deadlock: waits for the gradient of micro-batch 0 for part 0 from "
+                "rank 1, which itself waits before F1"},
+           {"4", "4", "schedule", two, two + " is a schedule of 2 stages, but parallelism.pipeline = 4"},
+           {"2", "2", "schedule", two,
+            two + " is a schedule of 2 micro-batches, but a worker has 8 in a step (its lanes x "
+                  "training.global_batch_size / (lanes x training.micro_batch_size))"},
+           {"2", "2", "schedule", missing, "cannot read " + missing + ": No such file or directory"},
+       }) {
+    expect_refusal(train_as("refused", {"--workers", mistake.workers, "--parallelism.pipeline",
+                                        mistake.stages, "--parallelism." + mistake.key, mistake.value}),
+                   2, "lockstep: " + mistake.sentence + "\n");
+    EXPECT_FALSE(std::filesystem::exists(folder_.path("refused"))) << mistake.sentence;
+  }
+}
+
+TEST_F(PipelineProgram, AScheduleThatDiffersBetweenHostsIsTold) {
+  const std::map<std::string, std::string> schedules = {{"0", "F0,F1,B0,B1\nF0,F1,B0,B1\n"},
+                                                        {"1", "F0,F1,B0,B1\nF0,B0,F1,B1\n"}};
+  for (const auto& [rank, schedule] : schedules) {
+    std::filesystem::create_directory(folder_.path("host" + rank));
+    folder_.write("host" + rank + "/mine.csv", schedule);
+  }
+  const Finished finished =
+      run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'cd " + folder_.path("host") +
+                "$RANK && exec \"$LOCKSTEP\" train " + run_ +
+                " --parallelism.pipeline 2 --parallelism.schedule mine.csv --training.global_batch_size 4 "
+                "--parallelism.lanes 2 --job.dump_folder " +
+                folder_.path("apart") + "'");
+  EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
+  EXPECT_THAT(finished.error_output,
+              HasSubstr("lockstep: rank 1 reads another schedule than rank 0: mine.csv must have the same "
+                        "contents on all hosts\n"));
+}
+
+TEST_F(PipelineProgram, AWorkerThatIsKilledEndsTheRun) {
+  const Finished finished =
+      signal_the_last_worker({"--workers", "4", "--parallelism.pipeline", "2"}, "killed", "KILL");
+  EXPECT_EQ(finished.exit_code, 137) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("rank 3 (pid "));
+  EXPECT_THAT(finished.error_output, HasSubstr("was killed by signal 9"));
+}
+
+// Others wait for ranks that are well and wait for the frozen one themselves, in other groups too.
+TEST_F(PipelineProgram, AWorkerThatFreezesIsNamedAtTheDeadline) {
+  for (const auto& [workers, stages, last] : {std::tuple{"3", "3", "2"}, {"4", "2", "3"}}) {
+    const std::string run = std::string("frozen") + workers;
+    const Finished finished = signal_the_last_worker(
+        {"--workers", workers, "--parallelism.pipeline", stages, "--comm.train_timeout_seconds", "2"}, run,
+        "STOP");
+    EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
+    const std::string name = std::string("rank ") + last;
+    EXPECT_THAT(finished.error_output, ContainsRegex(name + " (silent|has not arrived)|waits for " + name));
+    EXPECT_THAT(finished.error_output, Not(ContainsRegex(std::string("rank [^") + last + "] silent")));
+  }
+}
+
+TEST_F(PipelineProgram, ACorpusThatIsCutMeanwhileIsBadData) {
+  Program program({"train", run_, "--workers", "2", "--parallelism.pipeline", "2", "--training.threads", "1",
+                   "--training.steps", "1000000", "--validation.freq", "0", "--job.dump_folder",
+                   folder_.path("cut")});
+  wait_for_a_step("cut");
+  std::filesystem::resize_file(folder_.path("corpus.bin"), 10);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 65) << finished.error_output;
+  EXPECT_THAT(finished.error_output, HasSubstr("corpus.bin at byte 10: the file ends here"));
+  EXPECT_EQ(run_shell(workers_of("cut")).output, "");
+}
+
+}  // namespace
+}  // namespace lockstep::testing
