@@ -281,12 +281,16 @@ void expect_same_bits_for_all(Setting setting, const std::vector<int>& numbers_o
   }
 }
 
-TEST(TensorLanes, AreTheSameBitsWhoeverComputesThem) {
-  for (Setting setting : models()) {
-    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-      setting.dtype = dtype;
-      expect_same_bits_for_all(setting, {1, 2, 4});
-    }
+class TensorLanesOf : public testing::TestWithParam<Setting> {};
+INSTANTIATE_TEST_SUITE_P(Model, TensorLanesOf, testing::ValuesIn(models()), [](const auto& of) {
+  return of.param.is_gpt ? std::string("Gpt") : fmt::format("LlamaWith{}KeyHeads", of.param.kv_heads);
+});
+
+TEST_P(TensorLanesOf, AreTheSameBitsWhoeverComputesThem) {
+  Setting setting = GetParam();
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    setting.dtype = dtype;
+    expect_same_bits_for_all(setting, {1, 2, 4});
   }
 }
 
