@@ -106,16 +106,18 @@ void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model
 }
 
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
-                 const model::FlatLayout& whole, const model::FlatLayout& held, std::span<float> values) {
+                 const model::FlatLayout& whole, const model::FlatLayout& held, const ParameterSink& take) {
   const Family family = family_of(spec);
-  std::vector<checkpoint::StateTensor> state = state_of(family, whole);
+  checkpoint::read_state(folder, state_of(family, whole), family.is_not_trained);
+  const std::vector<checkpoint::StateTensor> state = state_of(family, held);
+  std::vector<float> values;
   for (std::size_t i = 0; i < state.size(); ++i) {
-    const auto found = std::ranges::find(held.specs(), whole.specs()[i].name, &model::ParameterSpec::name);
-    if (found == held.specs().end()) continue;
-    const auto [first, count] = held.places()[static_cast<std::size_t>(found - held.specs().begin())];
-    state[i].values = values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    checkpoint::StateTensor tensor = state[i];
+    values.resize(static_cast<std::size_t>(held.places()[i].count));
+    tensor.values = values;
+    checkpoint::read_state(folder, std::span<const checkpoint::StateTensor>(&tensor, 1), [](std::string_view) { return true; });
+    take(i, values);
   }
-  checkpoint::read_state(folder, state, family.is_not_trained);
 }
 
 LoadedModel::LoadedModel(const std::string& path, std::optional<DType> dtype)
@@ -126,7 +128,11 @@ LoadedModel::LoadedModel(const checkpoint::ModelFolder& folder, std::optional<DT
       model_(model_of(config_.model)),
       layout_(model_),
       values_(at::empty({layout_.elements()}, at::kFloat)) {
-  load_values(folder, config_.model, layout_, layout_, nn::floats_of(values_));
+  const auto take = [&](std::size_t parameter, std::span<const float> values) {
+    const auto first = static_cast<std::size_t>(layout_.places()[parameter].first);
+    std::ranges::copy(values, nn::floats_of(values_).subspan(first).begin());
+  };
+  load_values(folder, config_.model, layout_, layout_, take);
   values_ = values_.to(nn::scalar_type_of(dtype.value_or(config_.dtype.value_or(DType::fp32))));
   parameters_ = std::make_unique<const model::Parameters>(layout_, values_, no_gradients(layout_.elements()));
 }

@@ -3,6 +3,8 @@
 // Between models in memory and folders as Hugging Face's programs have them.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,10 +28,13 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
 // and so may the longest sequence: where it shapes tensors, load_values() tells.
 void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model& spec);
 
-// Fills the flat parameters that are held from a folder that has the whole model. UsageError naming the first
-// tensor that does not fit, held or not.
+// Takes the values of a parameter of the held layout; they are gone afterwards.
+using ParameterSink = std::function<void(std::size_t parameter, std::span<const float> values)>;
+
+// Reads the parameters that are held from a folder that has the whole model, one after the other. UsageError
+// naming the first tensor that does not fit, held or not; nothing is read then.
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
-                 const model::FlatLayout& whole, const model::FlatLayout& held, std::span<float> values);
+                 const model::FlatLayout& whole, const model::FlatLayout& held, const ParameterSink& take);
 
 // A language model from a folder, to compute with but not to train.
 class LoadedModel {

@@ -172,17 +172,16 @@ class Run {
 
  private:
   void tell_trained(const RunHooks& hooks) const {
-    if (hooks.trained) hooks.trained(holding_.whole, weights_.gather_working());
+    if (hooks.trained) hooks.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
   }
 
   void load(const checkpoint::ModelFolder& folder) {
-    const model::FlatLayout& layout = holding_.layout;
-    const at::Tensor values = at::empty({layout.elements()}, at::kFloat);
-    together(world_, [&] { load_values(folder, run_.model, holding_.whole, layout, nn::floats_of(values)); });
-    for (std::size_t i = 0; i < layout.specs().size(); ++i) {
-      const auto [first, count] = layout.places()[i];
-      weights_.assign(i, 0, nn::floats_of(values.narrow(0, first, count)));
-    }
+    together(world_, [&] {
+      load_values(folder, run_.model, holding_.whole, holding_.layout,
+                  [&](std::size_t parameter, std::span<const float> values) {
+                    weights_.assign(parameter, 0, values);
+                  });
+    });
   }
 
   StepReport train_step(std::int64_t step) {

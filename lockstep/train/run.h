@@ -47,7 +47,7 @@ struct RunHooks {
   // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
   std::function<bool()> wants_to_stop = nullptr;
   // Called on every rank or on none, every checkpoint.interval steps and at the end of the run, also of one
-  // that was stopped, with all parameters in the dtype that blocks compute with.
+  // that was stopped, on rank 0 with all parameters in the dtype that blocks compute with.
   std::function<void(const model::FlatLayout& whole, const at::Tensor& values)> trained = nullptr;
 };
 

@@ -236,6 +236,7 @@ void StepRunner::reduce(int bucket) {
 void StepRunner::finish(int bucket) {
   const auto index = static_cast<std::size_t>(bucket);
   works_[index].wait();
+  if (holding_.shards_gradients) holding_.groups.data.forget_peer_memory();
   slots_.keep_share(result_slot(index), index);
 }
 

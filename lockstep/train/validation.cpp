@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/validation.h"
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -15,23 +16,33 @@ namespace lockstep::train {
 
 namespace {
 
-// All weights that are held, while it lives. They take the memory that gradients have in a step.
-class WeightsThere {
+// How many micro-batches of a rank go through the model at the same time.
+constexpr int kTogether = 8;
+
+// Of chunks whose weights are shared out: lets them come and go. Does nothing when they are always there.
+class ChunkWeights {
  public:
-  WeightsThere(Weights& weights, const Holding& holding) : weights_(weights), holding_(holding) {
-    if (!holding_.shards_weights) return;
-    for (std::size_t bucket = 0; bucket < buckets(); ++bucket) weights_.fetch(bucket);
-    for (std::size_t bucket = 0; bucket < buckets(); ++bucket) weights_.use(bucket);
+  ChunkWeights(Weights& weights, const Holding& holding) : weights_(weights), holding_(holding) {}
+
+  void fetch(std::size_t chunk) {
+    for_buckets(chunk, [&](std::size_t bucket) { weights_.fetch(bucket); });
   }
-  WeightsThere(const WeightsThere&) = delete;
-  WeightsThere& operator=(const WeightsThere&) = delete;
-  ~WeightsThere() {
-    if (!holding_.shards_weights) return;
-    for (std::size_t bucket = 0; bucket < buckets(); ++bucket) weights_.drop(bucket);
+  void use(std::size_t chunk) {
+    for_buckets(chunk, [&](std::size_t bucket) { weights_.use(bucket); });
+  }
+  void drop(std::size_t chunk) {
+    for_buckets(chunk, [&](std::size_t bucket) { weights_.drop(bucket); });
   }
 
  private:
-  std::size_t buckets() const { return holding_.partition.buckets.size(); }
+  template <typename Body>
+  void for_buckets(std::size_t chunk, Body body) {
+    if (!holding_.shards_weights) return;
+    const std::vector<Bucket>& buckets = holding_.partition.buckets;
+    for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
+      if (overlap(buckets[bucket].elements, holding_.layout.chunks()[chunk])) body(bucket);
+    }
+  }
 
   Weights& weights_;
   const Holding& holding_;
@@ -65,6 +76,31 @@ Validation::Validation(const spec::RunSpec& run, const Feed& feed, const model::
       tokens_(static_cast<double>(run.validation.steps * run.training.micro_batch_size *
                                   spec::targets_per_sample(run))) {}
 
+void Validation::add_chunk_by_chunk(std::span<const int> micro_batches, std::span<double> sums) {
+  std::vector<model::Batch> batches;
+  for (const int i : micro_batches) batches.push_back(without_dropout(feed_.batch(0, 0, i)));
+  std::vector<at::Tensor> hidden(batches.size());
+  ChunkWeights there(weights_, holding_);
+  const std::size_t last = holding_.chunks.size() - 1;
+  const bool head_is_elsewhere = last > 0 && model::is_tied(model_);
+  there.fetch(0);
+  for (std::size_t chunk = 0; chunk <= last; ++chunk) {
+    if (chunk < last) there.fetch(chunk + 1);
+    if (chunk == last && head_is_elsewhere) there.fetch(0);
+    there.use(chunk);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      hidden[i] = forward_through(model_, parameters_, batches[i], holding_.chunks[chunk], hidden[i]);
+    }
+    if (chunk < last || head_is_elsewhere) there.drop(chunk);
+  }
+  const std::size_t with_head = head_is_elsewhere ? 0 : last;
+  if (head_is_elsewhere) there.use(with_head);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    sums[static_cast<std::size_t>(micro_batches[i])] = loss_sum_of_hidden(hidden[i], parameters_, batches[i]);
+  }
+  there.drop(with_head);
+}
+
 // From part to part; a stage that has handed a micro-batch on takes the next one.
 std::optional<double> Validation::loss_sum_of(int micro_batch) const {
   const comm::Communicator& pipeline = holding_.groups.pipeline;
@@ -97,12 +133,25 @@ at::Tensor Validation::receive_hidden(Rank from, const at::Tensor& targets) cons
   return hidden;
 }
 
+void Validation::add_as_stage(std::span<const int> micro_batches, std::span<double> sums) {
+  ChunkWeights there(weights_, holding_);
+  const std::size_t chunks = holding_.chunks.size();
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) there.fetch(chunk);
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) there.use(chunk);
+  for (const int i : micro_batches) sums[static_cast<std::size_t>(i)] = loss_sum_of(i).value_or(0.0);
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) there.drop(chunk);
+}
+
 double Validation::loss() {
   const comm::Communicator& data = holding_.groups.data;
+  const bool is_stage = holding_.groups.pipeline.size() > 1;
   std::vector<double> sums(static_cast<std::size_t>(micro_batches_), 0.0);
-  const WeightsThere weights_there(weights_, holding_);
-  for (int i = data.rank(); i < micro_batches_; i += data.size()) {
-    sums[static_cast<std::size_t>(i)] = loss_sum_of(i).value_or(0.0);
+  const int at_once = is_stage ? micro_batches_ : kTogether * data.size();
+  for (int first = 0; first < micro_batches_; first += at_once) {
+    std::vector<int> own;
+    const int end = std::min(first + at_once, micro_batches_);
+    for (int i = first + data.rank(); i < end; i += data.size()) own.push_back(i);
+    is_stage ? add_as_stage(own, sums) : add_chunk_by_chunk(own, sums);
   }
   // Each is known to one rank and zero on the others: the sum is exact.
   holding_.groups.world.all_reduce(std::as_writable_bytes(std::span(sums)), {.dtype = DType::fp64});

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "lockstep/model/parameters.h"
 #include "lockstep/plan/pipeline.h"
@@ -27,6 +29,10 @@ class Validation {
   double loss();
 
  private:
+  // The sums of the losses of these micro-batches, by number. All ranks call it together, with or without
+  // any. Of a whole model: chunk by chunk, so that weights that are shared out are there for a moment only.
+  void add_chunk_by_chunk(std::span<const int> micro_batches, std::span<double> sums);
+  void add_as_stage(std::span<const int> micro_batches, std::span<double> sums);
   // None when the micro-batch ends on another stage.
   std::optional<double> loss_sum_of(int micro_batch) const;
   at::Tensor receive_hidden(Rank from, const at::Tensor& targets) const;

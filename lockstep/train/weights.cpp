@@ -170,14 +170,16 @@ void Weights::fetch(std::size_t bucket) {
 
 void Weights::use(std::size_t bucket) {
   fetched_[bucket].wait();
+  holding_.groups.data.forget_peer_memory();
 }
 
 void Weights::drop(std::size_t bucket) {
   working_.release(bucket);
 }
 
-at::Tensor Weights::gather_working() const {
-  return gather_whole(holding_, dtype_, [&](std::size_t bucket) { return own_working(bucket); });
+at::Tensor Weights::gather_working(bool wanted) const {
+  return gather_whole(
+      holding_, dtype_, [&](std::size_t bucket) { return own_working(bucket); }, wanted);
 }
 
 at::Tensor Weights::gather_master() const {

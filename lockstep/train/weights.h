@@ -61,8 +61,8 @@ class Weights {
   void drop(std::size_t bucket);
 
   // All ranks call these together: all parameters of the model in the layout of the whole, as blocks compute
-  // with them and in fp32, and what the optimizer remembers.
-  at::Tensor gather_working() const;
+  // with them and in fp32, and what the optimizer remembers. Ranks that do not want them get none.
+  at::Tensor gather_working(bool wanted = true) const;
   at::Tensor gather_master() const;
   at::Tensor gather_moment(int index) const;
 

@@ -39,6 +39,15 @@ TEST(Arena, UsesFreedBlocksAgainAndMergesNeighbours) {
   EXPECT_EQ(whole.data(), blocks[0].data());
 }
 
+TEST(Arena, LargeBlocksTakeNoMoreThanTheyNeed) {
+  Arena arena;
+  constexpr std::size_t kBytes = std::size_t{5} << 20;
+  for (int i = 0; i < 12; ++i) arena.allocate(kBytes);
+  std::size_t taken = 0;
+  for (std::uint32_t i = 0; i < arena.segments(); ++i) taken += arena.segment_bytes(i);
+  EXPECT_EQ(taken, 12 * kBytes);
+}
+
 TEST(Arena, BlocksNeverOverlap) {
   Arena arena;
   std::vector<Bytes> held;

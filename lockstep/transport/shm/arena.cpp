@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kFirstSegment = std::size_t{1} << 20;
 constexpr std::size_t kLargestStep = std::size_t{64} << 20;
+// A block of this size has a segment of its own: the rest of a larger one would be memory that nobody uses.
+constexpr std::size_t kLargeBlock = std::size_t{4} << 20;
 
 }  // namespace
 
@@ -46,7 +48,7 @@ Bytes Arena::take(std::map<std::byte*, std::size_t>::iterator block, std::size_t
   return {begin, bytes};
 }
 
-// Later segments are larger: few are enough for any amount.
+// Later segments for small blocks are larger: few are enough for any amount.
 void Arena::grow(std::size_t bytes) {
   if (segments_.size() == kMaxSegments) {
     throw UsageError(
@@ -56,7 +58,7 @@ void Arena::grow(std::size_t bytes) {
   }
   const std::size_t step =
       std::min(kLargestStep, kFirstSegment << std::min<std::size_t>(segments_.size(), 10));
-  std::size_t size = whole_pages(std::max(bytes, step));
+  std::size_t size = whole_pages(bytes >= kLargeBlock ? bytes : std::max(bytes, step));
   Segment segment;
   try {
     segment.file = make_segment(size, Reserve::now);
