@@ -115,7 +115,8 @@ void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
     checkpoint::StateTensor tensor = state[i];
     values.resize(static_cast<std::size_t>(held.places()[i].count));
     tensor.values = values;
-    checkpoint::read_state(folder, std::span<const checkpoint::StateTensor>(&tensor, 1), [](std::string_view) { return true; });
+    checkpoint::read_state(folder, std::span<const checkpoint::StateTensor>(&tensor, 1),
+                           [](std::string_view) { return true; });
     take(i, values);
   }
 }
