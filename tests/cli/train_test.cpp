@@ -76,6 +76,7 @@ TEST_F(TrainProgram, WeightsThatAreSharedOutAreSavedValidatedAndLoaded) {
     expect_done("shared" + tied, {"--workers", "2", "--parallelism.zero_stage", "3"});
     EXPECT_EQ(steps_of("shared" + tied), steps_of("alone" + tied));
     EXPECT_TRUE(model_of("shared" + tied) == model_of("alone" + tied)) << "other weights are written";
+    if (tied == "false") continue;
 
     const std::string first = folder_.path("alone" + tied) + "/model";
     expect_done("alone, on" + tied, {"--checkpoint.initial_load_path", first});

@@ -142,11 +142,11 @@ std::vector<nlohmann::json> lines_of(const Finished& finished) {
   return lines;
 }
 
-// A model of 19 million parameters, nearly all in blocks.
+// A model of 28 million parameters, nearly all in blocks.
 TEST(BenchMemory, WhatIsSharedOutIsNotThere) {
   const Finished finished =
-      run_program({"bench", "memory", "--preset", "llama-tiny", "--model.layers", "6", "--model.width", "512",
-                   "--model.heads", "8", "--model.ffn_width", "1376", "--model.vocab_size", "256",
+      run_program({"bench", "memory", "--preset", "llama-tiny", "--model.layers", "10", "--model.width",
+                   "512", "--model.heads", "8", "--model.ffn_width", "1376", "--model.vocab_size", "256",
                    "--workers", "4", "--seq-len", "16", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   const std::vector<nlohmann::json> lines = lines_of(finished);
@@ -160,7 +160,7 @@ TEST(BenchMemory, WhatIsSharedOutIsNotThere) {
   const auto saved = [&](const char* figure) {
     return lines[0].at(figure).get<double>() - lines[3].at(figure).get<double>();
   };
-  EXPECT_GT(saved("formula_mib"), 200.0);
+  EXPECT_GT(saved("formula_mib"), 300.0);
   EXPECT_GT(saved("measured_mib"), saved("formula_mib") / 2);
 }
 
