@@ -40,6 +40,54 @@ TEST_F(TrainProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
   }
 }
 
+// Large enough for two chunks, whose weights come and go one after the other, also when the run validates.
+TEST_F(TrainProgram, WeightsThatAreSharedOutAreSavedValidatedAndLoaded) {
+  const auto model_of = [&](const std::string& run) {
+    return read_file(folder_.path(run) + "/model/model.safetensors");
+  };
+  for (const std::string tied : {"true", "false"}) {
+    const auto expect_done = [&](const std::string& run, std::vector<std::string> flags) {
+      flags.insert(flags.end(), {"--model.tied_embeddings",
+                                 tied,
+                                 "--model.layers",
+                                 "4",
+                                 "--model.width",
+                                 "512",
+                                 "--model.ffn_width",
+                                 "1024",
+                                 "--training.steps",
+                                 "2",
+                                 "--training.dtype",
+                                 "bf16",
+                                 "--validation.freq",
+                                 "1",
+                                 "--training.global_batch_size",
+                                 "4",
+                                 "--training.micro_batch_size",
+                                 "1",
+                                 "--training.seq_len",
+                                 "16",
+                                 "--job.dump_folder",
+                                 folder_.path(run)});
+      const Finished finished = train(flags);
+      ASSERT_EQ(finished.exit_code, 0) << run << ": " << finished.error_output;
+    };
+    expect_done("alone" + tied, {});
+    expect_done("shared" + tied, {"--workers", "2", "--parallelism.zero_stage", "3"});
+    EXPECT_EQ(steps_of("shared" + tied), steps_of("alone" + tied));
+    EXPECT_TRUE(model_of("shared" + tied) == model_of("alone" + tied)) << "other weights are written";
+    if (tied == "false") continue;
+
+    const std::string first = folder_.path("alone" + tied) + "/model";
+    expect_done("alone, on" + tied, {"--checkpoint.initial_load_path", first});
+    expect_done("shared, on" + tied,
+                {"--checkpoint.initial_load_path", first, "--workers", "2", "--parallelism.zero_stage", "3"});
+    EXPECT_EQ(steps_of("shared, on" + tied), steps_of("alone, on" + tied));
+    EXPECT_TRUE(model_of("shared, on" + tied) == model_of("alone, on" + tied));
+    EXPECT_FALSE(model_of("alone, on" + tied) == model_of("alone" + tied));
+  }
+}
+
 TEST_F(TrainProgram, TheLogHasWhatTheRunSaid) {
   const Finished finished =
       train({"--workers", "2", "--metrics.log_freq", "3", "--job.dump_folder", folder_.path("logged")});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `lockstep verify`, `lockstep bench train` and `lockstep bench kernels` as users run them, on models that
+// `lockstep verify` and `lockstep bench train`, `memory` and `kernels` as users run them, on models that
 // take moments.
 #include <sstream>
 #include <string>
@@ -55,6 +55,24 @@ TEST(Verify, LanesThatMoveAndUpdatesThatAreNotSharedOutHaveTheBitsOfOne) {
     const Finished finished =
         run_program({"verify", run, "--workers", "2", "--steps", "4", flags[0], flags[1]});
     EXPECT_EQ(finished.exit_code, 0) << flags[0] << ": " << finished.output << finished.error_output;
+  }
+}
+
+TEST(Verify, GradientsAndWeightsThatAreSharedOutHaveTheBitsOfOne) {
+  const TemporaryFolder folder;
+  const std::string run = small_run(folder);
+  using Flags = std::vector<std::string>;
+  for (const auto& [workers, flags] :
+       {std::pair{"2", Flags{"--parallelism.zero_stage", "2", "--training.dtype", "fp16"}},
+        {"3", Flags{"--parallelism.zero_stage", "3", "--parallelism.recompute", "all"}},
+        {"2", Flags{"--parallelism.zero_stage", "3", "--parallelism.rebalance_freq", "1",
+                    "--parallelism.lane_weights", "[1, 3]"}},
+        {"4", Flags{"--parallelism.zero_stage", "3", "--parallelism.pipeline", "2"}}}) {
+    Flags command = {"verify", run, "--workers", workers, "--steps", "3"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const Finished finished = run_program(command);
+    EXPECT_EQ(finished.exit_code, 0) << flags[1] << " on " << workers << ": " << finished.output
+                                     << finished.error_output;
   }
 }
 
@@ -118,15 +136,50 @@ TEST(BenchKernels, GivesARateAndItsLimit) {
   EXPECT_THAT(unknown.error_output, HasSubstr("gemm"));
 }
 
+std::vector<nlohmann::json> lines_of(const Finished& finished) {
+  std::istringstream in(finished.output);
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// A model of 28 million parameters, nearly all in blocks.
+TEST(BenchMemory, WhatIsSharedOutIsNotThere) {
+  const Finished finished =
+      run_program({"bench", "memory", "--preset", "llama-tiny", "--model.layers", "10", "--model.width",
+                   "512", "--model.heads", "8", "--model.ffn_width", "1376", "--model.vocab_size", "256",
+                   "--workers", "4", "--seq-len", "16", "--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  const std::vector<nlohmann::json> lines = lines_of(finished);
+  ASSERT_EQ(lines.size(), 4U);
+  for (int stage = 0; stage < 4; ++stage) {
+    const nlohmann::json& line = lines[static_cast<std::size_t>(stage)];
+    EXPECT_EQ(line.at("zero_stage"), stage);
+    EXPECT_DOUBLE_EQ(line.at("state_mib").get<double>() + line.at("passing_mib").get<double>(),
+                     line.at("predicted_mib").get<double>());
+  }
+  const auto saved = [&](const char* figure) {
+    return lines[0].at(figure).get<double>() - lines[3].at(figure).get<double>();
+  };
+  EXPECT_GT(saved("formula_mib"), 300.0);
+  EXPECT_GT(saved("measured_mib"), saved("formula_mib") / 2);
+}
+
+TEST(BenchMemory, RefusesWhatItCannotMeasure) {
+  EXPECT_EQ(run_program({"bench", "memory", "--preset", "llama-tiny", "--workers", "0"}).exit_code, 2);
+  const Finished unknown = run_program({"bench", "memory", "--preset", "gpt9"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.error_output, HasSubstr("gpt9"));
+  EXPECT_EQ(lines_in(unknown.error_output), 1) << unknown.error_output;
+}
+
 TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
   const Finished finished =
       run_program({"bench", "train", "--preset", "llama-tiny", "--model.layers", "1", "--model.vocab_size",
                    "64", "--workers", "2", "--seq-len", "16", "--steps", "3", "--turns", "1", "--against",
                    "one-process,inexact,unshared", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
-  std::istringstream in(finished.output);
-  std::vector<nlohmann::json> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  const std::vector<nlohmann::json> lines = lines_of(finished);
   const std::vector<std::string> systems = {"lockstep", "one-process", "inexact", "unshared"};
   ASSERT_EQ(lines.size(), 2 * systems.size() - 1);
   for (std::size_t i = 0; i < systems.size(); ++i) {
