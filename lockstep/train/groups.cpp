@@ -16,7 +16,8 @@ comm::Communicator group_of(const comm::Communicator& world, const Mesh& mesh, A
 Groups make_groups(const comm::Communicator& world, const Mesh& mesh) {
   return {.world = world,
           .data = group_of(world, mesh, Axis::data),
-          .pipeline = group_of(world, mesh, Axis::pipeline)};
+          .pipeline = group_of(world, mesh, Axis::pipeline),
+          .tensor = group_of(world, mesh, Axis::tensor)};
 }
 
 }  // namespace lockstep::train

@@ -11,6 +11,8 @@ struct Groups {
   comm::Communicator world = {};     // all
   comm::Communicator data = {};      // those that hold the same part of the model
   comm::Communicator pipeline = {};  // those that compute the same lanes with the other parts
+  comm::Communicator tensor =
+      {};  // those that compute the same lanes with the same layers, each a part of it
 };
 
 // All ranks call it together.

@@ -3,8 +3,11 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/model/gpt/model.h"
+#include "lockstep/model/gpt/shard_rules.h"
 #include "lockstep/model/llama/model.h"
+#include "lockstep/model/llama/shard_rules.h"
 #include "lockstep/model/mlp/model.h"
+#include "lockstep/model/mlp/shard_rules.h"
 
 namespace lockstep::train {
 namespace {
@@ -53,6 +56,21 @@ model::Model model_of(const spec::Model& spec) {
       return llama_of(spec);
     case spec::ModelFamily::mlp:
       return mlp_of(spec);
+  }
+  LOCKSTEP_CHECK(false);
+  return {};
+}
+
+Division division_of(const spec::Model& spec) {
+  const parallel::DividedSizes sizes = {
+      .heads = spec.heads, .kv_heads = spec.kv_heads, .ffn_width = spec.ffn_width};
+  switch (spec.name) {
+    case spec::ModelFamily::gpt:
+      return {model::gpt::shard_rules(), sizes};
+    case spec::ModelFamily::llama:
+      return {model::llama::shard_rules(), sizes};
+    case spec::ModelFamily::mlp:
+      return {model::mlp::shard_rules(), {}};
   }
   LOCKSTEP_CHECK(false);
   return {};

@@ -35,7 +35,7 @@ Model untied_llama() {
 void expect_same_places(const FlatLayout& part, const FlatLayout& whole) {
   for (std::size_t i = part.borrows_head() ? 1 : 0; i < part.specs().size(); ++i) {
     const auto first = static_cast<std::size_t>(part.places()[i].first);
-    for (const auto& [elements, in_whole] : part.segments()) {
+    for (const auto& [elements, in_whole, is_copy] : part.segments()) {
       if (first < elements.begin || first >= elements.end) continue;
       EXPECT_EQ(whole.at(in_whole + first - elements.begin).name, part.specs()[i].name);
       EXPECT_EQ((in_whole + first - elements.begin) % kernels::kSquaresBlock, first % kernels::kSquaresBlock);
@@ -47,7 +47,7 @@ TEST(FlatLayout, SegmentsBeginWhereBlocksOfSquaresDo) {
   const Model model = small_gpt();
   const FlatLayout whole(model);
   ASSERT_EQ(whole.segments().size(), 6U) << "five blocks, and a head that has nothing of its own";
-  for (const auto& [elements, in_whole] : whole.segments()) {
+  for (const auto& [elements, in_whole, is_copy] : whole.segments()) {
     EXPECT_EQ(elements.begin % kernels::kSquaresBlock, 0U);
     EXPECT_EQ(elements.begin, in_whole);
   }
@@ -67,7 +67,7 @@ TEST(FlatLayout, ChunksOfAllStagesAreTheWholeModelOnce) {
       const FlatLayout part(model, chunks, kUnit);
       ASSERT_EQ(part.chunks().size(), chunks.size());
       for (const Range& chunk : part.chunks()) EXPECT_EQ(chunk.begin % kUnit, 0U);
-      for (const auto& [elements, in_whole] : part.segments()) {
+      for (const auto& [elements, in_whole, is_copy] : part.segments()) {
         for (std::size_t i = 0; i < elements.size(); ++i) ++held[in_whole + i];
       }
       expect_same_places(part, whole);
