@@ -23,6 +23,8 @@ struct Share {
   int zero_stage = 0;
   PipelinePlan pipeline;
   std::vector<std::int64_t> parameters;  // by block; a head of its own is with the last
+  std::int64_t lanes = 1;                // tensor lanes of the rank
+  spec::Model lane;                      // what each of them has
 
   bool has_part(int part) const { return pipeline.placement.holder_of(part).rank == place.pipeline; }
   bool has_head() const { return has_part(pipeline.placement.parts() - 1); }
@@ -35,7 +37,14 @@ Share share_of(const spec::RunSpec& run, int world, Rank rank) {
                  .sharers = sharers,
                  .zero_stage = sharers > 1 ? static_cast<int>(run.parallelism.zero_stage) : 0,
                  .pipeline = read_pipeline_plan(run, world),
-                 .parameters = spec::block_parameter_counts(run.model)};
+                 .parameters = {},
+                 .lanes = spec::tensor_lanes(run.parallelism) / run.parallelism.tensor,
+                 .lane = run.model};
+  if (const std::int64_t lanes = spec::tensor_lanes(run.parallelism); lanes > 1) {
+    share.lane = spec::lane_of(run.model, lanes);
+  }
+  share.parameters = spec::block_parameter_counts(share.lane);
+  for (std::int64_t& count : share.parameters) count *= share.lanes;
   const std::int64_t head = share.parameters.back();
   share.parameters.pop_back();
   share.parameters.back() += head;
@@ -75,7 +84,7 @@ schedule::StepSpec step_of(const spec::RunSpec& run, int world, const Share& sha
       .shards_gradients = share.zero_stage >= 2,
       .shards_weights = share.zero_stage >= 3,
       .tied = is_tied(run.model),
-      .block_memory = block_memory(run.model, run.training)};
+      .block_memory = block_memory(run)};
   const int micro_batches = (step.end_lane - step.first_lane) * step.micro_batches;
   if (run.parallelism.pipeline > 1) {
     step.stage = stage_of(share.pipeline, share.place.pipeline, micro_batches);
@@ -109,7 +118,7 @@ Parameters parameters_of(const spec::RunSpec& run, const Share& share) {
     }
   }
   if (is_tied(run.model) && share.has_head() && !share.has_part(0)) {
-    parameters.borrowed = static_cast<std::uint64_t>(run.model.vocab_size * run.model.width);
+    parameters.borrowed = static_cast<std::uint64_t>(share.lanes * share.lane.vocab_size * share.lane.width);
   }
   return parameters;
 }
@@ -155,7 +164,7 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank) {
   return {.weights = (borrowed + (share.zero_stage >= 3 ? own : updated)) * size_of(run.training.dtype),
           .optimizer = optimizer_memory(run, share, share.zero_stage >= 1 ? own : updated),
           .gradients = (slots * borrowed + (share.zero_stage >= 2 ? own : slots * updated)) * sizeof(float),
-          .activations = cost.pass_bytes + (loses ? head_memory(run.model, run.training) : 0)};
+          .activations = cost.pass_bytes + (loses ? head_memory(run) : 0)};
 }
 
 }  // namespace lockstep::plan

@@ -8,6 +8,8 @@
 #include "lockstep/model/llama/shard_rules.h"
 #include "lockstep/model/mlp/model.h"
 #include "lockstep/model/mlp/shard_rules.h"
+#include "lockstep/parallel/tensor/shards.h"
+#include "lockstep/spec/workload.h"
 
 namespace lockstep::train {
 namespace {
@@ -74,6 +76,12 @@ Division division_of(const spec::Model& spec) {
   }
   LOCKSTEP_CHECK(false);
   return {};
+}
+
+void require_division(const spec::RunSpec& run) {
+  parallel::check_tensor_lanes(division_of(run.model).sizes,
+                               static_cast<int>(spec::tensor_lanes(run.parallelism)),
+                               static_cast<int>(run.parallelism.tensor));
 }
 
 }  // namespace lockstep::train

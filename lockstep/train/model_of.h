@@ -12,5 +12,7 @@ model::Model model_of(const spec::Model& spec);
 
 // How its layers can be divided.
 Division division_of(const spec::Model& spec);
+// UsageError unless the run's tensor lanes and tensor-parallel workers are such.
+void require_division(const spec::RunSpec& run);
 
 }  // namespace lockstep::train

@@ -119,9 +119,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
   Sources sources;
   together(world, [&] {
     options = feed_options(run, spec::workload_of(run, world.size()));
-    parallel::check_tensor_lanes(division_of(run.model).sizes,
-                                 static_cast<int>(spec::tensor_lanes(run.parallelism)),
-                                 static_cast<int>(run.parallelism.tensor));
+    require_division(run);
     const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
     sources.pipeline = plan::read_pipeline_plan(run, world.size());
     if (const std::string folder = weight_options(run).offload_folder; !folder.empty()) {

@@ -104,7 +104,7 @@ class MemoryBench {
         last.at("predicted_memory_mib").get<double>() - static_cast<double>(memory.total()) / kMib;
     const auto data = static_cast<double>(spec::workload_of(run_, options_.workers).data_parallel);
     const auto parameters = static_cast<double>(spec::parameter_count(run_.model)) /
-                            static_cast<double>(run_.parallelism.pipeline);
+                            static_cast<double>(run_.parallelism.pipeline * run_.parallelism.tensor);
     return {.zero_stage = zero_stage,
             .formula_mib = formula_bytes(zero_stage, parameters, data) / kMib,
             .state_mib = static_cast<double>(memory.total() - memory.activations) / kMib,
