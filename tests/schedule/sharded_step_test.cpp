@@ -35,6 +35,7 @@ StepSpec spec_of(const Shape& shape) {
           .shards_gradients = true,
           .shards_weights = shape.shards_weights,
           .tied = shape.tied,
+          .sums_shared = shape.recompute_every == 1,
           .stage = breadth_first_stage({{0, 1}, {1, 3}, {3, 4}}, micro_batches),
           .bucket_blocks = {0, 1, 2, 3}};
 }

@@ -129,6 +129,13 @@ class Share {
   const model::Parameters& parameters() const { return parameters_; }
   nn::DividedHead head() const { return {parameters_.heads(), kVocabulary}; }
 
+  // As evaluation computes it, which has no memory for gradients.
+  at::Tensor loss_of(const at::Tensor& hidden, const at::Tensor& targets, const nn::Lanes& lanes) const {
+    const at::Tensor nothing = at::empty({1}, at::kFloat).expand({layout_.elements()});
+    const model::Parameters only_values(layout_, values_, nothing);
+    return nn::head_loss(hidden, {only_values.heads(), kVocabulary}, targets, lanes);
+  }
+
   // What the lanes here have of each gradient at its place in the whole parameter, zero elsewhere.
   std::map<std::string, at::Tensor> gradients(const comm::Communicator& group) const {
     sum_shared(group);
@@ -206,7 +213,7 @@ Outcome computed(const Setting& setting, const comm::Communicator& group, const 
     }
     EXPECT_TRUE(again.equal(hidden)) << "what is not recorded has the same bits";
     outcome.hidden.push_back(nn::gather_tokens(hidden, lanes).clone());
-    outcome.losses_alone.push_back(nn::head_loss(hidden, share.head(), batch.targets, lanes));
+    outcome.losses_alone.push_back(share.loss_of(hidden, batch.targets, lanes));
     const nn::HeadLoss loss =
         nn::head_loss_with_gradients(hidden, share.head(), batch.targets, kScale, lanes);
     outcome.losses.push_back(loss.losses);
