@@ -199,8 +199,8 @@ int Communicator::ranks_on_this_host() const {
   return engine_->ranks_on_this_host();
 }
 
-void Communicator::forget_peer_memory() const {
-  engine_->forget_peer_memory();
+void Communicator::limit_peer_memory(std::size_t bytes) const {
+  engine_->limit_peer_memory(bytes);
 }
 
 Buffer Communicator::allocate(std::size_t bytes) const {

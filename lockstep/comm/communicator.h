@@ -137,10 +137,11 @@ class Communicator {
 
   Buffer allocate(std::size_t bytes) const;
 
-  // Buffers of peers on this host that operations have used in place count as this process's memory (in its
-  // resident set) as well as theirs. This ends that until they are used again, at a page fault for each 64
-  // KiB: for buffers that are large and seldom used. Any time.
-  void forget_peer_memory() const;
+  // Buffers of peers on this host that operations go through in place count as this process's memory (in its
+  // resident set) as well as theirs. From now on about so many bytes of them at most do, of all groups of the
+  // process; what is used again costs a page fault for each 64 KiB: for buffers that are large and seldom
+  // used.
+  void limit_peer_memory(std::size_t bytes) const;
 
   // Collective over this group: ranks with equal colour form a group, ordered by (key, rank). A negative
   // colour joins none and gets a world of one. 31 groups, those of one rank included, can exist at a time

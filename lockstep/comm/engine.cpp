@@ -59,8 +59,14 @@ void Engine::release(Bytes memory) {
   exclusively([&](transport::Endpoint&) { runner_.release(memory); });
 }
 
+void Engine::limit_peer_memory(std::size_t bytes) {
+  exclusively([&](transport::Endpoint&) { peer_memory_limit_ = bytes; });
+}
+
 void Engine::forget_peer_memory() {
-  exclusively([](transport::Endpoint& endpoint) { endpoint.forget_peer_memory(); });
+  if (runner_.peer_bytes() - forgotten_bytes_ < peer_memory_limit_) return;
+  endpoint_->forget_peer_memory();
+  forgotten_bytes_ = runner_.peer_bytes();
 }
 
 int Engine::ranks_on_this_host() {
@@ -132,6 +138,7 @@ void Engine::turn_until(Condition until) {
     if (helm_.has_tasks()) helm_.run_tasks();
     bool time_passed = false;
     if (runner_.advance()) {
+      forget_peer_memory();
       idle_.moved();
     } else {
       time_passed = idle_.pause(kLookInterval);

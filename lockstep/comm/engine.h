@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,7 +42,7 @@ class Engine {
   // Registered memory, as Endpoint has it; what a failed operation used is released with the endpoint.
   Bytes allocate(std::size_t bytes);
   void release(Bytes memory);
-  void forget_peer_memory();
+  void limit_peer_memory(std::size_t bytes);
 
   int ranks_on_this_host();
 
@@ -64,12 +65,16 @@ class Engine {
   template <typename Condition>
   void turn_until(Condition until);
 
+  void forget_peer_memory();
+
   void background_loop(const std::stop_token& stop);
 
   const std::unique_ptr<transport::Endpoint> endpoint_;
   Helm helm_;
   Runner runner_;
   Idle idle_;
+  std::size_t peer_memory_limit_ = std::numeric_limits<std::size_t>::max();
+  std::uint64_t forgotten_bytes_ = 0;  // of Runner::peer_bytes()
   std::uint32_t turns_ = 0;
   Clock::time_point last_look_{};
   std::once_flag background_started_;

@@ -115,6 +115,7 @@ bool Execution::fire(const Script::Step& step, StepState& state) {
 bool Execution::fire_received(const Script::Step& step, StepState& state) {
   const Script::Source& source = round().sources[step.first_source];
   if (binding.ports[source.from].channel->receives_done() <= number_of(source)) return false;
+  peer_bytes_ += bytes(step.elements);
   if (step.move->finish && binding.arithmetic.divide_by != 1) {
     std::byte* const received = received_[step.first_source];
     const kernels::Operand operand{.data = received};
@@ -174,8 +175,11 @@ bool Execution::combine_available(const Script::Step& step, StepState& state) {
   if (!step.move->finish) arithmetic.divide_by = 1;
   kernels::combine(arithmetic, operands_, destinations_, elements);
 
+  peer_bytes_ += (destinations_.size() - 1) * bytes(elements);
   for (const Script::Source& source : sources) {
-    if (source.in_place) binding.ports[source.from].channel->consume(bytes(elements));
+    if (!source.in_place) continue;
+    binding.ports[source.from].channel->consume(bytes(elements));
+    peer_bytes_ += bytes(elements);
   }
   state.elements_done += elements;
   if (state.elements_done == step.elements && all_received(step)) state.stage = Stage::fired;

@@ -56,6 +56,9 @@ class Execution {
 
   bool done() const { return round_ == binding.script->rounds().size(); }
 
+  // How much of peers' memory it has gone through in place, in all its runs.
+  std::uint64_t peer_bytes() const { return peer_bytes_; }
+
   // Every message of this round that is not done. For a stalled execution.
   std::vector<Waiting> waiting() const;
 
@@ -112,6 +115,7 @@ class Execution {
   }
   std::size_t bytes(std::size_t elements) const { return elements * element_bytes_; }
 
+  std::uint64_t peer_bytes_ = 0;
   std::size_t element_bytes_ = 1;
   std::size_t round_ = 0;
   bool started_ = false;

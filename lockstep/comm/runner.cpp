@@ -147,7 +147,9 @@ bool Runner::advance() {
 bool Runner::advance(const std::shared_ptr<Operation>& operation) {
   if (operation->mismatch) return look_at(operation);
   try {
+    const std::uint64_t before = operation->execution->peer_bytes();
     const bool moved = operation->execution->advance();
+    peer_bytes_ += operation->execution->peer_bytes() - before;
     if (operation->execution->done()) {
       show_unheard(*operation, endpoint_);
       end(*operation, nullptr);

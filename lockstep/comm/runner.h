@@ -28,6 +28,9 @@ class Runner {
   // Does what can be done now for all operations; true if anything moved.
   bool advance();
 
+  // Execution::peer_bytes() of all operations so far.
+  std::uint64_t peer_bytes() const { return peer_bytes_; }
+
   // For every operation that has not moved since the last call: lets the others know that we live, and ends
   // it if there is no hope left.
   void look_at_stalled();
@@ -56,6 +59,7 @@ class Runner {
   transport::Endpoint& endpoint_;
   Helm& helm_;
   ExecutionPool pool_;
+  std::uint64_t peer_bytes_ = 0;
   std::vector<std::shared_ptr<Operation>> active_;  // begun; those that have ended are forgotten later
   std::vector<std::shared_ptr<Operation>> ready_;   // first of their streams, not yet begun
 };

@@ -20,6 +20,10 @@ using schedule::Action;
 // Streams of the pipeline's group that StageMail leaves free.
 constexpr std::uint32_t kHeadStream = 2;
 
+// Sums and gathers go through the peers' gradients and weights; a step later is soon enough for the next
+// time.
+constexpr std::size_t kPeerMemory = std::size_t{8} << 20;
+
 // The one that is the last to add to the parameter's gradient.
 std::size_t lowest_block_with(const model::FlatLayout& layout, std::size_t parameter) {
   std::size_t block = 0;
@@ -62,6 +66,7 @@ StepRunner::StepRunner(const model::Model& model, const Holding& holding, Buffer
       slots_(holding, pool, weights),
       passes_(model, holding, slots_, plan_.hidden, nn::scalar_type_of(weights.dtype())),
       works_(partition_.buckets.size()) {
+  holding.groups.world.limit_peer_memory(kPeerMemory);
   assign(plan_.lanes);
 }
 
@@ -264,15 +269,12 @@ void StepRunner::reduce(int bucket) {
     if (sum_->takes_one_value() && slot != result) slots_.merge(result, slot, index);
   }
   slots_.acquire(result, index);
-  // The sums of earlier buckets have gone through the peers' gradients; a step later is soon enough.
-  holding_.groups.data.forget_peer_memory();
   works_[index] = sum_->start(partials, slots_.bytes(result, elements));
 }
 
 void StepRunner::finish(int bucket) {
   const auto index = static_cast<std::size_t>(bucket);
   works_[index].wait();
-  if (holding_.shards_gradients) holding_.groups.data.forget_peer_memory();
   slots_.keep_share(result_slot(index), index);
 }
 
@@ -360,8 +362,6 @@ void StepRunner::read_ahead(int bucket) {
 
 void StepRunner::gather(int bucket) {
   const auto index = static_cast<std::size_t>(bucket);
-  const comm::Communicator& data = holding_.groups.data;
-  data.forget_peer_memory();
   works_[index] = result_.updated ? weights_.gather(index) : comm::Work();
 }
 

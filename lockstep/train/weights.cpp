@@ -172,7 +172,6 @@ void Weights::fetch(std::size_t bucket) {
 
 void Weights::use(std::size_t bucket) {
   fetched_[bucket].wait();
-  holding_.groups.data.forget_peer_memory();
 }
 
 void Weights::drop(std::size_t bucket) {
