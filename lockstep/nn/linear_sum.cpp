@@ -18,11 +18,6 @@ using kernels::Store;
 using kernels::transposed;
 using SharedAdditions = std::shared_ptr<Additions>;
 
-template <typename Matrix>
-Matrix rows_of(const Matrix& all, const LaneRun& run) {
-  return all.part(static_cast<std::size_t>(run.first), static_cast<std::size_t>(run.count), 0, all.columns);
-}
-
 // The products of the lanes here, summed over these lanes, some tokens at a time.
 class Products {
  public:
