@@ -7,6 +7,8 @@
 #include "lockstep/nn/bias.h"
 #include "lockstep/nn/embedding.h"
 #include "lockstep/nn/fan.h"
+#include "lockstep/nn/linear.h"
+#include "lockstep/nn/linear_sum.h"
 
 namespace lockstep::model {
 namespace {
@@ -19,19 +21,26 @@ void check_lanes(const nn::Lanes& lanes, const Batch& batch, const BlockParamete
 
 }  // namespace
 
+at::Tensor LaneBranch::linear(const at::Tensor& input, std::size_t weight,
+                              std::optional<std::size_t> bias) const {
+  return nn::linear(input, *p[weight], bias ? p[*bias] : nullptr, additions);
+}
+
 at::Tensor over_lanes(const at::Tensor& x, const Batch& batch, BlockParameters parameters,
-                      std::optional<std::size_t> bias,
-                      const std::function<at::Tensor(const LaneBranch&)>& of_lane) {
+                      const LastLinear& last, const std::function<at::Tensor(const LaneBranch&)>& of_lane) {
   const nn::Lanes lanes = batch.lanes();
   check_lanes(lanes, batch, parameters);
-  if (!lanes.several()) return of_lane({x, parameters.of_lane(0), bias ? parameters[*bias] : nullptr});
-  const std::vector<at::Tensor> inputs = nn::fan_out(x, batch.tokens.size(0), lanes);
-  std::vector<at::Tensor> partials;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    partials.push_back(of_lane({inputs[i], parameters.of_lane(i), nullptr}));
+  if (!lanes.several()) {
+    const LaneBranch lane = {x, parameters.of_lane(0), nullptr};
+    return lane.linear(of_lane(lane), last.weight, last.bias);
   }
-  const at::Tensor sum = nn::fan_in(partials, lanes);
-  return bias ? nn::add_bias(sum, parameters.shared(*bias), lanes) : sum;
+  const nn::Fan fan = nn::fan_out(x, batch.tokens.size(0), lanes);
+  std::vector<at::Tensor> inputs;
+  for (std::size_t i = 0; i < fan.inputs.size(); ++i) {
+    inputs.push_back(of_lane({fan.inputs[i], parameters.of_lane(i), fan.additions}));
+  }
+  const at::Tensor sum = nn::linear_sum({inputs, parameters.parts(last.weight), fan.additions}, lanes);
+  return last.bias ? nn::add_bias(sum, parameters.shared(*last.bias), lanes) : sum;
 }
 
 at::Tensor token_rows(const Batch& batch, BlockParameters parameters, const TokenTables& tables) {

@@ -32,8 +32,9 @@ PutOff::~PutOff() {
   later_of_this_thread() = outer_;
 }
 
-void add_to_gradients(std::function<void()> addition) {
+void add_to_gradients(std::function<void()> addition, Additions* after) {
   if (Additions* later = later_of_this_thread()) return later->put_off(std::move(addition));
+  if (after != nullptr) return after->put_off(std::move(addition));
   addition();
 }
 

@@ -38,7 +38,8 @@ class PutOff {
   Additions* outer_;
 };
 
-// Runs the addition, or puts it off. For the backward half of autograd functions.
-void add_to_gradients(std::function<void()> addition);
+// Runs the addition, or puts it off: as PutOff says, otherwise into `after` if that is given. For the
+// backward half of autograd functions.
+void add_to_gradients(std::function<void()> addition, Additions* after = nullptr);
 
 }  // namespace lockstep::nn

@@ -13,10 +13,6 @@
 namespace lockstep::nn {
 namespace {
 
-kernels::ConstMatrix rows_of(const kernels::ConstMatrix& all, const LaneRun& run) {
-  return all.part(static_cast<std::size_t>(run.first), static_cast<std::size_t>(run.count), 0, all.columns);
-}
-
 struct AddBias : torch::autograd::Function<AddBias> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& bias,
                             const std::vector<at::Tensor>& bias_gradients, const Lanes& lanes) {

@@ -10,7 +10,8 @@
 namespace lockstep::nn {
 namespace {
 
-at::Tensor sum_over_lanes(at::TensorList partials, const Lanes& lanes) {
+// The sums over the lanes here.
+at::Tensor room_with_sums(at::TensorList partials, const Lanes& lanes) {
   LOCKSTEP_CHECK(static_cast<int>(partials.size()) == lanes.here(), "a partial sum for each lane here");
   std::vector<at::Tensor> rows;
   std::vector<const std::byte*> data;
@@ -19,16 +20,29 @@ at::Tensor sum_over_lanes(at::TensorList partials, const Lanes& lanes) {
     data.push_back(static_cast<const std::byte*>(rows.back().data_ptr()));
   }
   const std::int64_t width = partials[0].size(-1);
-  const at::Tensor room = room_for_sums(lanes, width, partials[0].options());
+  at::Tensor room = room_for_sums(lanes, width, partials[0].options());
   kernels::sum_lanes(dtype_of(room), data, static_cast<std::byte*>(room.data_ptr()),
                      static_cast<std::size_t>(lanes.tokens * width));
-  return sum_over_members(room, lanes);
+  return room;
 }
+
+// sum_over_members(), with additions that run meanwhile.
+at::Tensor sum_beside(Additions& additions, const at::Tensor& room, const Lanes& lanes) {
+  if (additions.empty()) return sum_over_members(room, lanes);
+  const std::unique_ptr<LaneSum> sum =
+      lanes.divide_tokens() ? lanes.team->start_reduce_scatter(room) : lanes.team->start_all_reduce(room);
+  additions.run();
+  sum->wait();
+  return held_of(room, lanes);
+}
+
+using SharedAdditions = std::shared_ptr<Additions>;
 
 struct FanOut : torch::autograd::Function<FanOut> {
   static variable_list forward(AutogradContext* context, const at::Tensor& x, std::int64_t sequences,
-                               const Lanes& lanes) {
+                               const Lanes& lanes, const SharedAdditions& additions) {
     context->saved_data["lanes"] = keep(lanes);
+    context->saved_data["additions"] = keep(additions);
     context->saved_data["sizes"] = x.sizes().vec();
     const at::Tensor all = gather_tokens(x, lanes).view({sequences, lanes.tokens / sequences, x.size(-1)});
     variable_list inputs;
@@ -37,24 +51,9 @@ struct FanOut : torch::autograd::Function<FanOut> {
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto& lanes = kept<Lanes>(context->saved_data["lanes"]);
-    return {sum_over_lanes(gradients, lanes).view(context->saved_data["sizes"].toIntVector()), {}, {}};
-  }
-};
-
-struct FanIn : torch::autograd::Function<FanIn> {
-  static at::Tensor forward(AutogradContext* context, at::TensorList partials, const Lanes& lanes) {
-    context->saved_data["lanes"] = keep(lanes);
-    context->saved_data["sizes"] = partials[0].sizes().vec();
-    const at::Tensor sum = sum_over_lanes(partials, lanes);
-    return lanes.divide_tokens() ? sum : sum.view(partials[0].sizes());
-  }
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& lanes = kept<Lanes>(context->saved_data["lanes"]);
-    const at::Tensor all =
-        gather_tokens(gradients[0], lanes).view(context->saved_data["sizes"].toIntVector());
-    variable_list each(static_cast<std::size_t>(lanes.here()), all);
-    each.emplace_back();
-    return each;
+    const auto& additions = kept<SharedAdditions>(context->saved_data["additions"]);
+    const at::Tensor sum = sum_beside(*additions, room_with_sums(gradients, lanes), lanes);
+    return {sum.view(context->saved_data["sizes"].toIntVector()), {}, {}, {}};
   }
 };
 
@@ -70,11 +69,16 @@ at::Tensor room_for_sums(const Lanes& lanes, std::int64_t width, const at::Tenso
 }
 
 at::Tensor sum_over_members(const at::Tensor& room, const Lanes& lanes) {
-  if (!lanes.divide_tokens()) {
+  if (lanes.divide_tokens()) {
+    lanes.team->reduce_scatter(room);
+  } else {
     lanes.team->all_reduce(room);
-    return room;
   }
-  lanes.team->reduce_scatter(room);
+  return held_of(room, lanes);
+}
+
+at::Tensor held_of(const at::Tensor& room, const Lanes& lanes) {
+  if (!lanes.divide_tokens()) return room;
   const LaneRun held = lanes.held();
   // A copy, because the room is as large as all tokens and the result may be kept for long.
   return room.narrow(0, held.first, held.count).clone();
@@ -91,14 +95,12 @@ at::Tensor gather_tokens(const at::Tensor& held, const Lanes& lanes) {
   return all.narrow(0, 0, lanes.tokens);
 }
 
-std::vector<at::Tensor> fan_out(const at::Tensor& x, std::int64_t sequences, const Lanes& lanes) {
-  if (!lanes.several()) return {x};
-  return FanOut::apply(x, sequences, lanes);
-}
-
-at::Tensor fan_in(const std::vector<at::Tensor>& partials, const Lanes& lanes) {
-  if (!lanes.several()) return partials[0];
-  return FanIn::apply(at::TensorList(partials), lanes);
+Fan fan_out(const at::Tensor& x, std::int64_t sequences, const Lanes& lanes) {
+  if (!lanes.several()) return {{x}, nullptr};
+  const auto additions = std::make_shared<Additions>();
+  std::vector<at::Tensor> inputs = FanOut::apply(x, sequences, lanes, additions);
+  // What is not recorded is not gone back through, and would leave them lying.
+  return {inputs, inputs[0].requires_grad() ? additions : nullptr};
 }
 
 }  // namespace lockstep::nn

@@ -58,6 +58,12 @@ inline at::Tensor as_rows(const at::Tensor& tensor) {
   return is_rows(tensor) ? tensor : tensor.contiguous();
 }
 
+// The rows of some tokens, of a matrix or of a const one.
+template <typename Matrix>
+Matrix rows_of(const Matrix& all, const LaneRun& run) {
+  return all.part(static_cast<std::size_t>(run.first), static_cast<std::size_t>(run.count), 0, all.columns);
+}
+
 // Where gradients of a parameter that lanes share go: one tensor for each lane here.
 inline std::vector<at::Tensor> gradients_by_lane(const Parameter& parameter, const Lanes& lanes) {
   if (!lanes.several()) return {parameter.gradient};

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -21,9 +23,23 @@ struct LaneShare {
   bool divides_tokens = false;
 };
 
+// A sum of several members under way, which needs the memory of its tensor until it has ended. Destroying one
+// that was not waited for, as an exception does, ends it and makes the team unusable for all members.
+class LaneSum {
+ public:
+  LaneSum() = default;
+  LaneSum(const LaneSum&) = delete;
+  LaneSum& operator=(const LaneSum&) = delete;
+  virtual ~LaneSum() = default;
+
+  // Returns when it has ended; raises what it failed with.
+  virtual void wait() = 0;
+};
+
 // The members that compute the lanes of a layer together, each `count` of them. Every member calls the same
 // functions in the same order. All work in place on contiguous tensors; where rows are divided, every member
-// has an equal number of the first dimension. Errors are those of communication.
+// has an equal number of the first dimension. What is started makes progress while its caller computes; the
+// next call may come before it has ended. Errors are those of communication.
 class LaneTeam {
  public:
   virtual ~LaneTeam() = default;
@@ -34,6 +50,11 @@ class LaneTeam {
   virtual void all_reduce(const at::Tensor& values) const = 0;
   virtual void reduce_scatter(const at::Tensor& rows) const = 0;  // this member's rows are summed
   virtual void all_gather(const at::Tensor& rows) const = 0;      // of which this member's are filled in
+
+  virtual std::unique_ptr<LaneSum> start_all_reduce(const at::Tensor& values) const = 0;
+  virtual std::unique_ptr<LaneSum> start_reduce_scatter(const at::Tensor& rows) const = 0;
+  // The sum is for the member that computes the lane; the others' values are undefined afterwards.
+  virtual std::unique_ptr<LaneSum> start_reduce(const at::Tensor& values, int lane) const = 0;
 };
 
 // What a lane has of something that is laid end to end: tokens, or the rows of a vocabulary.
@@ -43,6 +64,18 @@ struct LaneRun {
 };
 // Lanes have equal runs but for the last ones, which may be shorter or empty.
 LaneRun lane_run(std::int64_t total, int lanes, int lane);
+
+// Tokens that the last linear function of a branch is computed for at a time: while the product of the next
+// piece is computed, the sum of this one over the members is under way.
+struct LanePiece {
+  LaneRun tokens;
+  int lane = 0;  // in whose run they are
+};
+// All tokens, in the order in which they are computed: neighbours are in the runs of different lanes, so that
+// members that divide the tokens take turns in summing. One piece, of all runs, when runs are so short that
+// products would suffer. Shapes of products decide about bits: they follow from the arguments alone, and
+// nobody asks who computes which lane.
+std::vector<LanePiece> lane_pieces(std::int64_t tokens, int lanes);
 
 // The lanes as one micro-batch sees them. Its tokens, sequence after sequence, are cut into a run for each
 // lane.

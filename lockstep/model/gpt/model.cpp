@@ -11,7 +11,6 @@
 #include "lockstep/nn/activation.h"
 #include "lockstep/nn/attention.h"
 #include "lockstep/nn/dropout.h"
-#include "lockstep/nn/linear.h"
 #include "lockstep/nn/norm.h"
 
 namespace lockstep::model::gpt {
@@ -65,28 +64,26 @@ class Layer final : public Block {
 
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
     const nn::Lanes lanes = batch.lanes();
-    const at::Tensor attended =
-        over_lanes(nn::layer_norm(hidden, p.shared(0), p.shared(1), config_.norm_epsilon, lanes), batch, p, 5,
-                   [&](const LaneBranch& lane) { return attend(lane, batch.cache); });
+    const at::Tensor attended = over_lanes(
+        nn::layer_norm(hidden, p.shared(0), p.shared(1), config_.norm_epsilon, lanes), batch, p,
+        {.weight = 4, .bias = 5}, [&](const LaneBranch& lane) { return attend(lane, batch.cache); });
     const at::Tensor middle = hidden.add(nn::dropout(attended, drop_.attention, batch.samples, lanes));
-    const at::Tensor fed = over_lanes(
-        nn::layer_norm(middle, p.shared(6), p.shared(7), config_.norm_epsilon, lanes), batch, p, 11, feed);
+    const at::Tensor fed =
+        over_lanes(nn::layer_norm(middle, p.shared(6), p.shared(7), config_.norm_epsilon, lanes), batch, p,
+                   {.weight = 10, .bias = 11}, feed);
     return middle.add(nn::dropout(fed, drop_.ffn, batch.samples, lanes));
   }
 
  private:
   // Of the heads that the lane has.
   at::Tensor attend(const LaneBranch& lane, nn::KeyValueCache* cache) const {
-    const at::Tensor qkv = nn::linear(lane.x, *lane.p[2], lane.p[3]);
+    const at::Tensor qkv = lane.linear(lane.x, 2, 3);
     const std::int64_t width = qkv.size(2) / 3;
     const std::int64_t heads = width / (config_.width / config_.heads);
-    const at::Tensor mixed = nn::causal_attention(qkv.narrow(2, 0, width), qkv.narrow(2, width, width),
-                                                  qkv.narrow(2, 2 * width, width), heads, heads, cache);
-    return nn::linear(mixed, *lane.p[4], lane.bias);
+    return nn::causal_attention(qkv.narrow(2, 0, width), qkv.narrow(2, width, width),
+                                qkv.narrow(2, 2 * width, width), heads, heads, cache);
   }
-  static at::Tensor feed(const LaneBranch& lane) {
-    return nn::linear(nn::gelu(nn::linear(lane.x, *lane.p[8], lane.p[9])), *lane.p[10], lane.bias);
-  }
+  static at::Tensor feed(const LaneBranch& lane) { return nn::gelu(lane.linear(lane.x, 8, 9)); }
 
   Config config_;
   std::string prefix_;

@@ -2,7 +2,6 @@
 #include "lockstep/model/llama/model.h"
 
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -12,7 +11,6 @@
 #include "lockstep/nn/activation.h"
 #include "lockstep/nn/attention.h"
 #include "lockstep/nn/dropout.h"
-#include "lockstep/nn/linear.h"
 #include "lockstep/nn/norm.h"
 #include "lockstep/nn/rotary.h"
 
@@ -65,26 +63,24 @@ class Layer final : public Block {
   at::Tensor forward(const at::Tensor& hidden, const Batch& batch, BlockParameters p) const override {
     const nn::Lanes lanes = batch.lanes();
     const at::Tensor attended =
-        over_lanes(nn::rms_norm(hidden, p.shared(0), config_.norm_epsilon, lanes), batch, p, std::nullopt,
+        over_lanes(nn::rms_norm(hidden, p.shared(0), config_.norm_epsilon, lanes), batch, p, {.weight = 4},
                    [&](const LaneBranch& lane) { return attend(lane, batch); });
     const at::Tensor middle = hidden.add(nn::dropout(attended, drop_.attention, batch.samples, lanes));
     const at::Tensor fed = over_lanes(nn::rms_norm(middle, p.shared(5), config_.norm_epsilon, lanes), batch,
-                                      p, std::nullopt, feed);
+                                      p, {.weight = 8}, feed);
     return middle.add(nn::dropout(fed, drop_.ffn, batch.samples, lanes));
   }
 
  private:
   // Of the heads that the lane has.
   at::Tensor attend(const LaneBranch& lane, const Batch& batch) const {
-    const at::Tensor q = nn::rotary(nn::linear(lane.x, *lane.p[1]), table_, batch.first_place);
-    const at::Tensor k = nn::rotary(nn::linear(lane.x, *lane.p[2]), table_, batch.first_place);
-    const at::Tensor mixed =
-        nn::causal_attention(q, k, nn::linear(lane.x, *lane.p[3]), q.size(2) / config_.head_width,
-                             k.size(2) / config_.head_width, batch.cache);
-    return nn::linear(mixed, *lane.p[4]);
+    const at::Tensor q = nn::rotary(lane.linear(lane.x, 1), table_, batch.first_place);
+    const at::Tensor k = nn::rotary(lane.linear(lane.x, 2), table_, batch.first_place);
+    return nn::causal_attention(q, k, lane.linear(lane.x, 3), q.size(2) / config_.head_width,
+                                k.size(2) / config_.head_width, batch.cache);
   }
   static at::Tensor feed(const LaneBranch& lane) {
-    return nn::linear(nn::swiglu(nn::linear(lane.x, *lane.p[6]), nn::linear(lane.x, *lane.p[7])), *lane.p[8]);
+    return nn::swiglu(lane.linear(lane.x, 6), lane.linear(lane.x, 7));
   }
 
   Config config_;

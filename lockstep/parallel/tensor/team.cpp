@@ -21,6 +21,23 @@ comm::Options exactly(const at::Tensor& tensor, std::uint32_t stream) {
   return {.dtype = nn::dtype_of(tensor), .exact = true, .stream = stream};
 }
 
+class Sum final : public nn::LaneSum {
+ public:
+  Sum(at::Tensor tensor, comm::Work work) : tensor_(std::move(tensor)), work_(std::move(work)) {}
+  ~Sum() override {
+    if (!waited_) work_.cancel();
+  }
+  void wait() override {
+    work_.wait();
+    waited_ = true;
+  }
+
+ private:
+  at::Tensor tensor_;  // whose memory the operation uses
+  comm::Work work_;
+  bool waited_ = false;
+};
+
 }  // namespace
 
 TensorTeam::TensorTeam(comm::Communicator group, const TeamOptions& options)
@@ -44,6 +61,20 @@ void TensorTeam::reduce_scatter(const at::Tensor& rows) const {
 
 void TensorTeam::all_gather(const at::Tensor& rows) const {
   group_.all_gather(bytes_of(rows), exactly(rows, stream_));
+}
+
+std::unique_ptr<nn::LaneSum> TensorTeam::start_all_reduce(const at::Tensor& values) const {
+  return std::make_unique<Sum>(values, group_.all_reduce_async(bytes_of(values), exactly(values, stream_)));
+}
+
+std::unique_ptr<nn::LaneSum> TensorTeam::start_reduce_scatter(const at::Tensor& rows) const {
+  return std::make_unique<Sum>(rows, group_.reduce_scatter_async(bytes_of(rows), exactly(rows, stream_)));
+}
+
+std::unique_ptr<nn::LaneSum> TensorTeam::start_reduce(const at::Tensor& values, int lane) const {
+  comm::Options options = exactly(values, stream_);
+  options.root = lane / share_.count;
+  return std::make_unique<Sum>(values, group_.reduce_async(bytes_of(values), options));
 }
 
 }  // namespace lockstep::parallel

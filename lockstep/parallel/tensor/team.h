@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/nn/lanes.h"
@@ -26,6 +27,9 @@ class TensorTeam final : public nn::LaneTeam {
   void all_reduce(const at::Tensor& values) const override;
   void reduce_scatter(const at::Tensor& rows) const override;
   void all_gather(const at::Tensor& rows) const override;
+  std::unique_ptr<nn::LaneSum> start_all_reduce(const at::Tensor& values) const override;
+  std::unique_ptr<nn::LaneSum> start_reduce_scatter(const at::Tensor& rows) const override;
+  std::unique_ptr<nn::LaneSum> start_reduce(const at::Tensor& values, int lane) const override;
 
  private:
   comm::Communicator group_;

@@ -47,12 +47,13 @@ struct Setting {
   std::int64_t sequences = 3;
   std::int64_t length = kLength;
   int threads = 1;
+  std::int64_t layers = 5;
 };
 
 std::string description(const Setting& setting) {
-  return fmt::format("{}, {} kv heads, {}, {} x {} tokens, {}", setting.is_gpt ? "gpt" : "llama",
-                     setting.kv_heads, c10::toString(setting.dtype), setting.sequences, setting.length,
-                     setting.divides_tokens ? "divided" : "not divided");
+  return fmt::format("{}, {} kv heads, {}, {} lanes, {} x {} tokens, {}", setting.is_gpt ? "gpt" : "llama",
+                     setting.kv_heads, c10::toString(setting.dtype), setting.lanes, setting.sequences,
+                     setting.length, setting.divides_tokens ? "divided" : "not divided");
 }
 
 DividedSizes sizes_of(const Setting& setting) {
@@ -65,22 +66,22 @@ std::span<const model::ShardRule> rules_of(const Setting& setting) {
 
 model::Model model_of(const Setting& setting) {
   if (setting.is_gpt) {
-    return model::gpt::make({.layers = 5,
+    return model::gpt::make({.layers = setting.layers,
                              .width = 48,
                              .heads = 8,
                              .ffn_width = 72,
                              .vocabulary = kVocabulary,
-                             .positions = kLength + 3,
+                             .positions = setting.length + 3,
                              .dropout = setting.dropout});
   }
-  return model::llama::make({.layers = 5,
+  return model::llama::make({.layers = setting.layers,
                              .width = 40,
                              .heads = 8,
                              .kv_heads = setting.kv_heads,
                              .head_width = 6,
                              .ffn_width = 72,
                              .vocabulary = kVocabulary,
-                             .positions = kLength,
+                             .positions = setting.length,
                              .dropout = setting.dropout,
                              .tied = setting.tied});
 }
@@ -312,6 +313,19 @@ TEST(TensorLanes, AreTheSameBitsWithFewTokens) {
   // A lane without tokens; a lane without and one with fewer than others.
   expect_same_bits_for_all({.is_gpt = true, .dtype = at::kBFloat16, .sequences = 1, .length = 3}, {1, 4});
   expect_same_bits_for_all({.dtype = at::kBFloat16, .sequences = 1, .length = 5}, {1, 4});
+}
+
+TEST(TensorLanes, AreTheSameBitsWhenSumsTravelInPieces) {
+  for (const bool is_gpt : {true, false}) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      Setting setting = {.is_gpt = is_gpt, .kv_heads = 2, .dtype = dtype, .length = 347, .layers = 2};
+      ASSERT_EQ(nn::lane_pieces(setting.sequences * setting.length, setting.lanes).size(), 4U);
+      expect_same_bits_for_all(setting, {1, 2, 4});
+      setting.lanes = 2;
+      ASSERT_EQ(nn::lane_pieces(setting.sequences * setting.length, setting.lanes).size(), 4U);
+      expect_same_bits_for_all(setting, {1, 2});
+    }
+  }
 }
 
 TEST(TensorLanes, AreTheSameBitsInHalfPrecision) {
