@@ -25,7 +25,7 @@ std::vector<std::int64_t> elements_of_blocks(const model::FlatLayout& whole) {
 Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, const Groups& groups,
                    const HoldingOptions& options) {
   const model::FlatLayout whole(model);
-  const bool shares = groups.data.size() > 1;
+  const bool shares = groups.sharing.size() > 1;
   const bool shards_gradients = shares && options.zero_stage >= 2;
   std::vector<schedule::Chunk> chunks = {{0, static_cast<int>(model.blocks.size())}};
   if (groups.pipeline.size() > 1) {
@@ -37,11 +37,11 @@ Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, co
   for (const schedule::Chunk& chunk : chunks) {
     runs.push_back({static_cast<std::size_t>(chunk.first_block), static_cast<std::size_t>(chunk.end_block)});
   }
-  model::FlatLayout layout(model, runs, partition_unit(groups.data.size()));
+  model::FlatLayout layout(model, runs, partition_unit(groups.sharing.size()));
   Partition partition =
       partition_of(layout, {.bucket_elements = shards_gradients ? layout.elements() : options.bucket_elements,
-                            .world = groups.data.size(),
-                            .rank = groups.data.rank(),
+                            .world = groups.sharing.size(),
+                            .rank = groups.sharing.rank(),
                             .shards_update = shares && options.zero_stage >= 1});
   return {.whole = whole,
           .layout = std::move(layout),
@@ -49,12 +49,13 @@ Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, co
           .groups = groups,
           .chunks = chunks,
           .shards_gradients = shards_gradients,
-          .shards_weights = shares && options.zero_stage >= 3};
+          .shards_weights = shares && options.zero_stage >= 3,
+          .copies_on_hosts = options.zero_stage >= 1 && groups.copies.size() > 1};
 }
 
 Holding holding_of(const model::Model& model, const comm::Communicator& world,
                    const HoldingOptions& options) {
-  return holding_of(model, plan::PipelinePlan{}, {.world = world, .data = world}, options);
+  return holding_of(model, plan::PipelinePlan{}, {.world = world, .data = world, .sharing = world}, options);
 }
 
 }  // namespace lockstep::train

@@ -14,6 +14,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/threads.h"
+#include "lockstep/mesh/host_grid.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
@@ -104,6 +105,9 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
   together(world, [&] {
     options = feed_options(run, spec::workload_of(run, world.size()));
     const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
+    if (run.parallelism.zero_scope == spec::ZeroScope::host) {
+      data_grid(plan::mesh_of(run, world.size()), world.hosts(), world.rank());
+    }
     sources.pipeline = plan::read_pipeline_plan(run, world.size());
     if (const std::string folder = weight_options(run).offload_folder; !folder.empty()) {
       const AsyncFile try_out(folder, 1);
@@ -130,7 +134,8 @@ class Run {
         workload_(spec::workload_of(run, world.size())),
         feed_(*sources.feed),
         model_(model_of(run.model)),
-        holding_(holding_of(model_, sources.pipeline, make_groups(world, plan::mesh_of(run, world.size())),
+        holding_(holding_of(model_, sources.pipeline,
+                            make_groups(world, plan::mesh_of(run, world.size()), run.parallelism.zero_scope),
                             {.zero_stage = static_cast<int>(run.parallelism.zero_stage)})),
         pool_(world),
         weights_(holding_, pool_, weight_options(run)),

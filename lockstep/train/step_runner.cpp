@@ -71,7 +71,7 @@ void StepRunner::assign(const LaneOwnership& lanes) {
   plan_.lanes = lanes;
   program_ = proved_program(model_, holding_, plan_);
   slots_.grow(program_.program.slots);
-  sum_.emplace(data, lanes, partition_.shards_update, plan_.sum);
+  sum_.emplace(holding_, lanes, plan_.sum);
 }
 
 Range StepRunner::head_elements() const {
@@ -135,6 +135,8 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
       return slots_.merge(action.slot, action.from_slot, static_cast<std::size_t>(action.bucket));
     case Act::reduce:
       return reduce(action.bucket);
+    case Act::add_hosts:
+      return add_hosts(action.bucket);
     case Act::share_losses:
       return share_losses();
     case Act::finish:
@@ -233,11 +235,22 @@ void StepRunner::reduce(int bucket) {
   works_[index] = sum_->start(partials, slots_.bytes(result, elements));
 }
 
+void StepRunner::add_hosts(int bucket) {
+  const auto index = static_cast<std::size_t>(bucket);
+  keep_sum(index);
+  works_[index] = sum_->add_hosts(std::as_writable_bytes(slots_.share(result_slot(index), index)));
+}
+
 void StepRunner::finish(int bucket) {
   const auto index = static_cast<std::size_t>(bucket);
-  works_[index].wait();
+  if (holding_.copies_on_hosts) return works_[index].wait();
+  keep_sum(index);
+}
+
+void StepRunner::keep_sum(std::size_t bucket) {
+  works_[bucket].wait();
   if (holding_.shards_gradients) holding_.groups.data.forget_peer_memory();
-  slots_.keep_share(result_slot(index), index);
+  slots_.keep_share(result_slot(bucket), bucket);
 }
 
 // Every lane's loss is known to its owner, and zero elsewhere: the sum is exact.
@@ -249,7 +262,9 @@ void StepRunner::share_losses() {
 void StepRunner::clip(const StepInputs& inputs) {
   constexpr std::size_t kBlock = kernels::kSquaresBlock;
   std::vector<double> squares(holding_.layout.elements_of_whole() / kBlock, 0.0);
-  for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
+  // What hosts have copies of is counted once.
+  const bool is_copy = holding_.copies_on_hosts && holding_.groups.copies.rank() > 0;
+  for (std::size_t bucket = 0; bucket < partition_.own.size() && !is_copy; ++bucket) {
     for (const auto& [elements, in_whole] : holding_.layout.segments()) {
       const Range own = intersection(partition_.own[bucket], elements);
       const std::size_t first = (in_whole + own.begin - elements.begin) / kBlock;

@@ -13,7 +13,7 @@
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/model/block.h"
 #include "lockstep/schedule/step/step.h"
-#include "lockstep/train/gradient_sum.h"
+#include "lockstep/train/bucket_sum.h"
 #include "lockstep/train/gradients.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/pass_runner.h"
@@ -68,10 +68,13 @@ class StepRunner {
   void play(const schedule::Action& action, const StepInputs& inputs);
   void clear(const schedule::Action& action);
   void finish(int bucket);
+  // Waits for a sum, and keeps what is this rank's share of it.
+  void keep_sum(std::size_t bucket);
   void send_head_gradient(const schedule::Action& action);
   void send_head();
   void receive_head();
   void reduce(int bucket);
+  void add_hosts(int bucket);
   void share_losses();
   void clip(const StepInputs& inputs);
   std::optional<std::size_t> first_not_finite() const;
@@ -98,7 +101,7 @@ class StepRunner {
 
   // --- Of the lanes.
   StepProgram program_;
-  std::optional<GradientSum> sum_;
+  std::optional<BucketSum> sum_;
 
   // --- Of the step under way.
   std::map<int, comm::Work> head_gradients_;  // by slot: on the way from or to the other end of the pipeline

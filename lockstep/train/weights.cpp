@@ -23,7 +23,7 @@ namespace {
 // First values are made piece by piece: a whole embedding in fp32 would be the largest thing in memory.
 constexpr std::size_t kPiece = std::size_t{1} << 18;
 
-// Of the group of data-parallel ranks: sums of gradients have the first one.
+// Of the group of ranks that share: sums of gradients have the first one.
 constexpr std::uint32_t kWeightStream = 1;
 
 }  // namespace
@@ -156,15 +156,15 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
 }
 
 comm::Work Weights::gather(std::size_t bucket) const {
-  return holding_.groups.data.all_gather_async(working_.bytes(partition_.buckets[bucket].elements),
-                                               {.dtype = dtype_});
+  return holding_.groups.sharing.all_gather_async(working_.bytes(partition_.buckets[bucket].elements),
+                                                  {.dtype = dtype_});
 }
 
 void Weights::fetch(std::size_t bucket) {
   working_.acquire(bucket);
   const Bytes own = own_working(bucket);
   std::memcpy(working_.bytes(partition_.own[bucket]).data(), own.data(), own.size());
-  fetched_[bucket] = holding_.groups.data.all_gather_async(
+  fetched_[bucket] = holding_.groups.sharing.all_gather_async(
       working_.bytes(partition_.buckets[bucket].elements), {.dtype = dtype_, .stream = kWeightStream});
 }
 

@@ -55,7 +55,7 @@ class Weights {
   comm::Work gather(std::size_t bucket) const;
 
   // Weights that are shared out: starts getting those of a bucket, waits for them, lets them go. All ranks
-  // with this part of the model fetch in the same order.
+  // that share them fetch in the same order.
   void fetch(std::size_t bucket);
   void use(std::size_t bucket);
   void drop(std::size_t bucket);

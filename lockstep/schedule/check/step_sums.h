@@ -21,6 +21,7 @@ class SumChecker {
   void complete(const Action& action);
   void merge(const Action& action);
   void reduce(const Action& action, int chunk);
+  void add_hosts(const Action& action);
   void finish(const Action& action);
   void clip();
   void update(const Action& action);
@@ -41,7 +42,7 @@ class SumChecker {
   int block_of_bucket(const Action& action) const;
 
  private:
-  enum class Phase { open, reducing, finished, updated, gathering, arrived };
+  enum class Phase { open, reducing, adding_hosts, finished, updated, gathering, arrived };
   // What a slot holds of one bucket.
   struct Contents {
     enum class State { nothing, lane, spent } state = State::nothing;
@@ -52,6 +53,7 @@ class SumChecker {
 
   BucketMemory memory(std::size_t bucket) const;
   void count_slots(std::size_t bucket, int change);
+  void release_slots(const Action& action);
   void check_slot(int slot) const;
   Presence& weights(const Action& action);
   Contents& at(int slot, int bucket);
