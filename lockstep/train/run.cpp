@@ -181,12 +181,17 @@ class Run {
   }
 
   void load(const checkpoint::ModelFolder& folder) {
+    Digest digest;
     together(world_, [&] {
       load_values(folder, run_.model, holding_.whole, holding_.layout,
                   [&](std::size_t parameter, std::span<const float> values) {
                     weights_.assign(parameter, 0, values);
+                    const auto bytes = std::as_bytes(values);
+                    digest.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
                   });
     });
+    require_same_first_values(digest, holding_.groups.pipeline.rank(), run_.checkpoint.initial_load_path,
+                              world_);
   }
 
   StepReport train_step(std::int64_t step) {
