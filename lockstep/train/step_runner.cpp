@@ -65,6 +65,11 @@ StepRunner::StepRunner(const model::Model& model, const Holding& holding, Buffer
   assign(plan_.lanes);
 }
 
+StepRunner::~StepRunner() {
+  for (comm::Work& work : works_) work.cancel();
+  for (auto& [slot, work] : head_gradients_) work.cancel();
+}
+
 void StepRunner::assign(const LaneOwnership& lanes) {
   const comm::Communicator& data = holding_.groups.data;
   LOCKSTEP_CHECK(lanes.world() == data.size(), "lanes are owned by the data-parallel ranks");

@@ -53,6 +53,10 @@ class StepRunner {
   // Proves the program first: InternalError if it is refused. Everything referred to must outlive this.
   StepRunner(const model::Model& model, const Holding& holding, BufferPool& pool, Weights& weights,
              StepPlan plan);
+  StepRunner(const StepRunner&) = delete;
+  StepRunner& operator=(const StepRunner&) = delete;
+  // As StageMail: cancels what is under way when an exception has ended a step.
+  ~StepRunner();
 
   StepResult run(const StepInputs& inputs);
 

@@ -48,6 +48,10 @@ Weights::Weights(const Holding& holding, BufferPool& pool, const Options& option
   give_first_values(options.seed);
 }
 
+Weights::~Weights() {
+  for (comm::Work& work : fetched_) work.cancel();
+}
+
 void Weights::give_first_values(std::uint64_t seed) {
   // `take` gets elements of the layout with their values, piece by piece, on any thread.
   const auto make = [&](Range elements, const std::function<void(Range, std::span<const float>)>& take) {

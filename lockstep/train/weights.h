@@ -35,6 +35,10 @@ class Weights {
   };
   // All ranks make theirs together. UsageError as OptimizerState. Everything referred to must outlive this.
   Weights(const Holding& holding, BufferPool& pool, const Options& options);
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
+  // As StageMail: cancels fetches that are under way.
+  ~Weights();
 
   DType dtype() const { return dtype_; }
   // What blocks compute with.
