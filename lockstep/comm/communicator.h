@@ -133,7 +133,7 @@ class Communicator {
   // Ranks of the whole world, this one included, that compete for this host's cores.
   int ranks_on_this_host() const;
 
-  // By rank: equal numbers share a host.
+  // By rank: equal numbers share a host. Over MPI every rank counts as a host.
   std::vector<int> hosts() const;
 
   // What carries messages to the peer: "loopback", "shm", "tcp", "mpi".

@@ -8,16 +8,13 @@
 
 #include "lockstep/base/error.h"
 
+#include "tests/support/error_of.h"
+
 namespace lockstep {
 namespace {
 
 std::string refusal(const Mesh& mesh, const std::vector<int>& host_of) {
-  try {
-    data_grid(mesh, host_of, 0);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "none";
+  return test::error_of<UsageError>([&] { data_grid(mesh, host_of, 0); });
 }
 
 TEST(HostGrid, CountsTheDataParallelRanksOfEveryHost) {

@@ -30,9 +30,10 @@ std::vector<schedule::PipelineSpec> pipelines_of(int stages) {
 }  // namespace
 
 std::string shown(const Layout& layout) {
-  return fmt::format("lanes from {}, {} stages of {}, ZeRO {}, recompute {}",
+  return fmt::format("lanes from {}, {} stages of {}, ZeRO {}, recompute {}, {} hosts",
                      fmt::join(layout.lanes.first_lane, " "), layout.pipeline.stages,
-                     name_of(layout.pipeline.schedule), layout.zero_stage, layout.recompute_every);
+                     name_of(layout.pipeline.schedule), layout.zero_stage, layout.recompute_every,
+                     layout.hosts);
 }
 
 Setting setting_of(SmallModel model, DType dtype) {
@@ -61,6 +62,8 @@ std::vector<Layout> all_layouts() {
           for (const int recompute : {0, 1}) {
             layouts.push_back({even_ownership(kLayoutLanes, data), pipeline, zero_stage, recompute});
           }
+          if (data < 4 || zero_stage == 0) continue;
+          layouts.push_back({even_ownership(kLayoutLanes, data), pipeline, zero_stage, 0, 2});
         }
       }
     }
@@ -72,6 +75,7 @@ void expect_bits_of_one_process(const Layout& layout, const Setting& setting, co
   Setting on_layout = setting;
   on_layout.pipeline = layout.pipeline;
   on_layout.zero_stage = layout.zero_stage;
+  on_layout.hosts = layout.hosts;
   on_layout.recompute_every = layout.recompute_every;
   for (const Outcome& outcome : train(layout.lanes, on_layout)) expect_same(outcome, alone, shown(layout));
 }
