@@ -46,23 +46,31 @@ std::string what_would_fit(const Mesh& mesh, std::span<const int> host_of) {
                      counts->front());
 }
 
+// "ranks 0, 1, 2 are 2 + 1 on 2 hosts"
+std::string place_in_words(const std::vector<Rank>& group, const Hosts& hosts) {
+  std::vector<std::size_t> counts;
+  for (int host = 0; host < hosts.count(); ++host) counts.push_back(hosts.ranks_on(host).size());
+  return fmt::format("ranks {} are {} on {} host{}{}", fmt::join(group, ", "), fmt::join(counts, " + "),
+                     hosts.count(), hosts.count() == 1 ? "" : "s", hosts.consecutive() ? "" : " in turns");
+}
+
 }  // namespace
 
-HostGrid data_grid(const Mesh& mesh, std::span<const int> host_of, Rank rank) {
+HostGrid data_grid(const Mesh& mesh, std::span<const int> host_of) {
   LOCKSTEP_CHECK(host_of.size() == static_cast<std::size_t>(mesh.world()), "every rank has a host");
-  for (const std::vector<Rank>& group : mesh.groups(Axis::data)) {
+  const std::vector<std::vector<Rank>> groups = mesh.groups(Axis::data);
+  const Hosts first = hosts_of(groups.front(), host_of);
+  for (const std::vector<Rank>& group : groups) {
     const Hosts hosts = hosts_of(group, host_of);
-    if (grid_of(hosts)) continue;
-    std::vector<std::size_t> counts;
-    for (int host = 0; host < hosts.count(); ++host) counts.push_back(hosts.ranks_on(host).size());
+    const std::optional<HostGrid> grid = grid_of(hosts);
+    if (grid && grid == grid_of(first)) continue;
+    const std::string other = grid ? " and " + place_in_words(groups.front(), first) : "";
     throw UsageError(
         fmt::format("parallelism.zero_scope = \"host\" needs as many data-parallel workers on every host, "
-                    "one host after the other, but ranks {} are {} on {} hosts{}: {}, or use zero_scope = "
-                    "\"world\"",
-                    fmt::join(group, ", "), fmt::join(counts, " + "), hosts.count(),
-                    hosts.consecutive() ? "" : " in turns", what_would_fit(mesh, host_of)));
+                    "one host after the other, but {}{}: {}, or use zero_scope = \"world\"",
+                    place_in_words(group, hosts), other, what_would_fit(mesh, host_of)));
   }
-  return *grid_of(hosts_of(mesh.group_of(rank, Axis::data), host_of));
+  return *grid_of(first);
 }
 
 }  // namespace lockstep

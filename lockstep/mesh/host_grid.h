@@ -18,8 +18,8 @@ struct HostGrid {
   bool operator==(const HostGrid&) const = default;
 };
 
-// That of the data-parallel ranks that `rank` is one of. `host_of` by rank of the mesh: equal numbers share a
-// host. UsageError, the same for all ranks, when those of any such group lie otherwise.
-HostGrid data_grid(const Mesh& mesh, std::span<const int> host_of, Rank rank);
+// That of every group of data-parallel ranks. `host_of` by rank of the mesh: equal numbers share a host.
+// UsageError when one lies otherwise.
+HostGrid data_grid(const Mesh& mesh, std::span<const int> host_of);
 
 }  // namespace lockstep

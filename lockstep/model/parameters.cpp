@@ -2,6 +2,8 @@
 #include "lockstep/model/parameters.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,13 +15,6 @@ namespace {
 
 bool has(const std::vector<ParameterSpec>& specs, const std::string& name) {
   return std::ranges::any_of(specs, [&](const ParameterSpec& spec) { return spec.name == name; });
-}
-
-std::size_t index_of(const std::vector<ParameterSpec>& specs, const std::string& name) {
-  const auto found =
-      std::find_if(specs.begin(), specs.end(), [&](const ParameterSpec& spec) { return spec.name == name; });
-  LOCKSTEP_CHECK(found != specs.end(), "a parameter that no block declares: " + name);
-  return static_cast<std::size_t>(found - specs.begin());
 }
 
 // What each segment of the whole model holds: those of the blocks, then that of the head, which is empty when
@@ -66,13 +61,20 @@ std::size_t rounded_up(std::size_t value, std::size_t unit) {
 FlatLayout::FlatLayout(const Model& model)
     : FlatLayout(model, std::vector<Range>{{0, model.blocks.size()}}, kernels::kSquaresBlock) {}
 
-FlatLayout::FlatLayout(const Model& model, std::span<const Range> chunks, std::size_t unit)
-    : blocks_(model.blocks.size()) {
+FlatLayout::FlatLayout(const Model& model, std::span<const Range> chunks, std::size_t unit,
+                       const HeldLanes& lanes)
+    : lanes_(static_cast<std::size_t>(lanes.count)), blocks_(model.blocks.size()) {
   const std::vector<std::vector<ParameterSpec>> segments = segments_of(model);
-  const std::vector<std::size_t> begins_in_whole = lay_out_whole(segments);
-  const bool has_head = chunks.back().end == model.blocks.size();
-  if (has_head && !holds(segments, chunks, model.head.weight.name)) {
-    add(model.head.weight);
+  std::vector<Kinds> kinds;
+  std::vector<std::size_t> begins_in_whole;
+  for (const std::vector<ParameterSpec>& segment : segments) {
+    kinds.push_back(kinds_of(segment, lanes));
+    begins_in_whole.push_back(elements_of_whole_);
+    elements_of_whole_ += static_cast<std::size_t>(lanes.lanes) * elements_of(kinds.back());
+  }
+  const bool has_last = chunks.back().end == model.blocks.size();
+  if (has_last && !holds(segments, chunks, model.head.weight.name)) {
+    for (int lane = lanes.first; lane < lanes.first + lanes.count; ++lane) add(model.head.weight, lane);
     fill_up_to(unit);
     borrowed_ = static_cast<std::size_t>(elements_);
   }
@@ -80,43 +82,78 @@ FlatLayout::FlatLayout(const Model& model, std::span<const Range> chunks, std::s
     fill_up_to(unit);
     const auto first = static_cast<std::size_t>(elements_);
     for (std::size_t segment = chunk.begin; segment < end_of_segments(segments, chunk); ++segment) {
-      add_segment(segments[segment], begins_in_whole[segment]);
+      add_segment(kinds[segment], begins_in_whole[segment], lanes);
     }
     chunks_.push_back({first, static_cast<std::size_t>(elements_)});
-    for (std::size_t block = chunk.begin; block < chunk.end; ++block) list_parameters(model, block);
+    for (std::size_t block = chunk.begin; block < chunk.end; ++block) list_parameters(model, block, lanes);
   }
-  if (has_head) head_ = index_of(specs_, model.head.weight.name);
+  list_heads(model.head.weight, lanes);
 }
 
-std::vector<std::size_t> FlatLayout::lay_out_whole(const std::vector<std::vector<ParameterSpec>>& segments) {
-  std::vector<std::size_t> begins;
-  for (const std::vector<ParameterSpec>& segment : segments) {
-    begins.push_back(elements_of_whole_);
-    for (const ParameterSpec& spec : segment) elements_of_whole_ += static_cast<std::size_t>(spec.elements());
-    elements_of_whole_ = rounded_up(elements_of_whole_, kernels::kSquaresBlock);
+FlatLayout::Kinds FlatLayout::kinds_of(const std::vector<ParameterSpec>& segment, const HeldLanes& lanes) {
+  std::map<int, std::vector<ParameterSpec>> by_sharing = {{1, {}}};
+  for (const ParameterSpec& spec : segment) {
+    by_sharing[lanes.sharing ? lanes.sharing(spec) : 1].push_back(spec);
   }
-  return begins;
+  Kinds kinds;
+  for (auto& [sharing, specs] : by_sharing) kinds.push_back({sharing, std::move(specs)});
+  return kinds;
 }
 
-void FlatLayout::add_segment(const std::vector<ParameterSpec>& specs, std::size_t in_whole) {
-  const auto begin = static_cast<std::size_t>(elements_);
-  for (const ParameterSpec& spec : specs) add(spec);
-  fill_up_to(kernels::kSquaresBlock);
-  segments_.push_back({{begin, static_cast<std::size_t>(elements_)}, in_whole});
+// Of one lane.
+std::size_t FlatLayout::elements_of(const Kinds& kinds) {
+  std::size_t elements = 0;
+  for (const Kind& kind : kinds) {
+    for (const ParameterSpec& spec : kind.specs) elements += static_cast<std::size_t>(spec.elements());
+    elements = rounded_up(elements, kernels::kSquaresBlock);
+  }
+  return elements;
 }
 
-void FlatLayout::list_parameters(const Model& model, std::size_t block) {
-  for (const ParameterSpec& spec : model.blocks[block]->parameters()) {
-    if (!has(specs_, spec.name)) {
-      throw UsageError(fmt::format(
-          "block {} shares {} with a block that is on another stage; put both on one", block, spec.name));
+void FlatLayout::add_segment(const Kinds& kinds, std::size_t in_whole, const HeldLanes& lanes) {
+  for (int lane = lanes.first; lane < lanes.first + lanes.count; ++lane) {
+    std::size_t place = in_whole + static_cast<std::size_t>(lane) * elements_of(kinds);
+    for (const Kind& kind : kinds) {
+      const auto begin = static_cast<std::size_t>(elements_);
+      for (const ParameterSpec& spec : kind.specs) add(spec, lane);
+      fill_up_to(kernels::kSquaresBlock);
+      const Range elements = {begin, static_cast<std::size_t>(elements_)};
+      segments_.push_back({.elements = elements, .in_whole = place, .is_copy = lane % kind.sharing != 0});
+      place += elements.size();
     }
-    blocks_[block].push_back(index_of(specs_, spec.name));
   }
 }
 
-void FlatLayout::add(const ParameterSpec& spec) {
+void FlatLayout::list_parameters(const Model& model, std::size_t block, const HeldLanes& lanes) {
+  const std::vector<ParameterSpec> specs = model.blocks[block]->parameters();
+  for (int lane = lanes.first; lane < lanes.first + lanes.count; ++lane) {
+    for (const ParameterSpec& spec : specs) {
+      const std::optional<std::size_t> index = find(spec.name, lane);
+      if (!index) {
+        throw UsageError(fmt::format(
+            "block {} shares {} with a block that is on another stage; put both on one", block, spec.name));
+      }
+      blocks_[block].push_back(*index);
+    }
+  }
+}
+
+void FlatLayout::list_heads(const ParameterSpec& head, const HeldLanes& lanes) {
+  for (int lane = lanes.first; lane < lanes.first + lanes.count; ++lane) {
+    if (const auto index = find(head.name, lane)) heads_.push_back(*index);
+  }
+}
+
+std::optional<std::size_t> FlatLayout::find(const std::string& name, int lane) const {
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    if (lane_of_spec_[i] == lane && specs_[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+void FlatLayout::add(const ParameterSpec& spec, int lane) {
   specs_.push_back(spec);
+  lane_of_spec_.push_back(lane);
   places_.push_back({.first = elements_, .count = spec.elements()});
   elements_ += spec.elements();
 }
@@ -150,7 +187,7 @@ Parameters::Parameters(const FlatLayout& layout, const at::Tensor& values, const
     : Parameters(layout, views_of(layout, values), views_of(layout, gradients)) {}
 
 Parameters::Parameters(const FlatLayout& layout, const Views& values, const Views& gradients)
-    : head_(layout.head()) {
+    : lanes_(layout.lanes()) {
   for (std::size_t i = 0; i < layout.specs().size(); ++i) {
     const Place& place = layout.places()[i];
     const ParameterSpec& spec = layout.specs()[i];
@@ -162,6 +199,7 @@ Parameters::Parameters(const FlatLayout& layout, const Views& values, const View
     std::vector<const nn::Parameter*>& mine = blocks_.emplace_back();
     for (std::size_t index : layout.of_block(block)) mine.push_back(&all_[index]);
   }
+  for (std::size_t index : layout.heads()) heads_.push_back(&all_[index]);
 }
 
 }  // namespace lockstep::model

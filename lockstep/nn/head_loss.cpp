@@ -52,16 +52,17 @@ HeadLoss by_aten(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
 
 // What the kernel is given, and what keeps it alive.
 struct LanesOfHead {
-  LanesOfHead(const at::Tensor& rows, const DividedHead& head, const at::Tensor& targets,
-              const Lanes& lanes) {
+  LanesOfHead(const at::Tensor& rows, const DividedHead& head, const at::Tensor& targets, const Lanes& lanes,
+              bool with_gradients) {
     for (std::size_t i = 0; i < head.parts.size(); ++i) {
       const LaneRun run = lanes.run_of(head.vocabulary, static_cast<int>(i));
       const auto rows_of_lane = [&](const at::Tensor& part) {
-        return part.defined() ? matrix_of(part.detach().narrow(0, 0, run.count)) : kernels::Matrix{};
+        return matrix_of(part.detach().narrow(0, 0, run.count));
       };
-      here.push_back({.weight = rows_of_lane(head.parts[i]->value),
-                      .first = static_cast<std::uint32_t>(run.first),
-                      .weight_gradient = rows_of_lane(head.parts[i]->gradient)});
+      here.push_back(
+          {.weight = rows_of_lane(head.parts[i]->value),
+           .first = static_cast<std::uint32_t>(run.first),
+           .weight_gradient = with_gradients ? rows_of_lane(head.parts[i]->gradient) : kernels::Matrix{}});
     }
     const LaneShare share = lanes.team->share();
     all = {.x = matrix_of(rows),
@@ -111,7 +112,7 @@ HeadLoss head_loss_with_gradients(const at::Tensor& x, const DividedHead& head, 
   const at::Tensor rows = gather_tokens(x, lanes);
   const at::Tensor room = room_for_sums(lanes, x.size(-1), x.options());
   HeadLoss result = {one_row_of_losses(targets, x), {}};
-  kernels::lane_head_loss(LanesOfHead(rows, head, targets, lanes).all, floats_of(result.losses), scale,
+  kernels::lane_head_loss(LanesOfHead(rows, head, targets, lanes, true).all, floats_of(result.losses), scale,
                           matrix_of(room.narrow(0, 0, lanes.tokens)));
   result.x_gradient = sum_over_members(room, lanes).view(x.sizes());
   return result;
@@ -123,7 +124,7 @@ at::Tensor head_loss(const at::Tensor& x, const DividedHead& head, const at::Ten
   require_kernels_for_lanes(x, lanes);
   const at::Tensor rows = gather_tokens(x, lanes);
   at::Tensor losses = one_row_of_losses(targets, x);
-  kernels::lane_head_loss(LanesOfHead(rows, head, targets, lanes).all, floats_of(losses));
+  kernels::lane_head_loss(LanesOfHead(rows, head, targets, lanes, false).all, floats_of(losses));
   return losses;
 }
 

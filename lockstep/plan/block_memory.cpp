@@ -6,6 +6,8 @@
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/loss/head_loss.h"
+#include "lockstep/spec/model_size.h"
+#include "lockstep/spec/workload.h"
 
 namespace lockstep::plan {
 namespace {
@@ -24,10 +26,29 @@ struct Rows {
   }
 };
 
-Rows rows_of(const spec::Model& model, const spec::Training& training) {
-  const std::int64_t per_sample = model.name == spec::ModelFamily::mlp ? 1 : training.seq_len;
-  return {.count = static_cast<std::uint64_t>(training.micro_batch_size * per_sample),
-          .element_bytes = size_of(training.dtype)};
+// What a worker computes of each layer, and for how many tokens.
+struct Share {
+  spec::Model model;  // its heads, its part of the wide layer and of the vocabulary
+  Rows rows;          // all tokens
+  Rows held = {};     // those that it holds between layers
+};
+
+Share share_of(const spec::RunSpec& run) {
+  const std::int64_t lanes = spec::tensor_lanes(run.parallelism);
+  const std::int64_t here = lanes / run.parallelism.tensor;
+  const bool is_mlp = run.model.name == spec::ModelFamily::mlp;
+  const std::int64_t rows = run.training.micro_batch_size * (is_mlp ? 1 : run.training.seq_len);
+  Share share = {.model = lanes > 1 ? spec::lane_of(run.model, lanes) : run.model,
+                 .rows = {static_cast<std::uint64_t>(rows), size_of(run.training.dtype)}};
+  for (std::int64_t* size :
+       {&share.model.heads, &share.model.kv_heads, &share.model.ffn_width, &share.model.vocab_size}) {
+    *size *= here;
+  }
+  share.held = share.rows;
+  if (run.parallelism.sequence_parallel) {
+    share.held.count = static_cast<std::uint64_t>((rows + lanes - 1) / lanes * here);
+  }
+  return share;
 }
 
 // Of a norm, beside its input and output: mean and reciprocal deviation.
@@ -35,29 +56,32 @@ constexpr std::int64_t kNormFloats = 2;
 
 // Two normed inputs, queries, keys and values, what attention made of them, the hidden state between, the
 // wide layer before and after its activation. Attention keeps a float for each head.
-BlockMemory gpt_layer(const spec::Model& model, const Rows& rows) {
-  const std::int64_t width = model.width;
-  const std::int64_t ffn = model.ffn_width;
-  return {.output = rows.bytes(width),
-          .inner = rows.bytes(7 * width + 2 * ffn, 2 * kNormFloats + model.heads),
-          .work = rows.bytes(2 * width + ffn)};
+BlockMemory gpt_layer(const Share& share) {
+  const std::int64_t width = share.model.width;
+  const std::int64_t attention = 4 * share.model.heads * share.model.head_width;
+  const std::int64_t ffn = share.model.ffn_width;
+  return {.output = share.held.bytes(width),
+          .inner = share.rows.bytes(2 * width + attention + 2 * ffn, share.model.heads) +
+                   share.held.bytes(width, 2 * kNormFloats),
+          .work = share.rows.bytes(2 * width + ffn)};
 }
 
-BlockMemory llama_layer(const spec::Model& model, const Rows& rows) {
-  const std::int64_t width = model.width;
-  const std::int64_t ffn = model.ffn_width;
-  const std::int64_t attention = 2 * (model.heads + model.kv_heads) * model.head_width;
-  return {.output = rows.bytes(width),
-          .inner = rows.bytes(3 * width + attention + 3 * ffn, 2 * kNormFloats + model.heads),
-          .work = rows.bytes(2 * width + 2 * ffn)};
+BlockMemory llama_layer(const Share& share) {
+  const std::int64_t width = share.model.width;
+  const std::int64_t ffn = share.model.ffn_width;
+  const std::int64_t attention = 2 * (share.model.heads + share.model.kv_heads) * share.model.head_width;
+  return {.output = share.held.bytes(width),
+          .inner = share.rows.bytes(2 * width + attention + 3 * ffn, share.model.heads) +
+                   share.held.bytes(width, 2 * kNormFloats),
+          .work = share.rows.bytes(2 * width + 2 * ffn)};
 }
 
 // Between the embedding and the last norm; they keep what comes out, and the norm its figures.
-std::vector<BlockMemory> transformer(const spec::Model& model, const Rows& rows, const BlockMemory& layer) {
-  const std::uint64_t hidden = rows.bytes(model.width);
-  std::vector<BlockMemory> blocks(static_cast<std::size_t>(model.layers) + 2, layer);
+std::vector<BlockMemory> transformer(const Share& share, const BlockMemory& layer) {
+  const std::uint64_t hidden = share.held.bytes(share.model.width);
+  std::vector<BlockMemory> blocks(static_cast<std::size_t>(share.model.layers) + 2, layer);
   blocks.front() = {.output = hidden, .inner = 0, .work = hidden};
-  blocks.back() = {.output = hidden, .inner = rows.bytes(0, kNormFloats), .work = hidden};
+  blocks.back() = {.output = hidden, .inner = share.held.bytes(0, kNormFloats), .work = hidden};
   return blocks;
 }
 
@@ -72,24 +96,25 @@ std::vector<BlockMemory> mlp(const spec::Model& model, const Rows& rows) {
 
 }  // namespace
 
-std::vector<BlockMemory> block_memory(const spec::Model& model, const spec::Training& training) {
-  const Rows rows = rows_of(model, training);
-  switch (model.name) {
+std::vector<BlockMemory> block_memory(const spec::RunSpec& run) {
+  const Share share = share_of(run);
+  switch (run.model.name) {
     case spec::ModelFamily::gpt:
-      return transformer(model, rows, gpt_layer(model, rows));
+      return transformer(share, gpt_layer(share));
     case spec::ModelFamily::llama:
-      return transformer(model, rows, llama_layer(model, rows));
+      return transformer(share, llama_layer(share));
     case spec::ModelFamily::mlp:
-      return mlp(model, rows);
+      return mlp(share.model, share.rows);
   }
   LOCKSTEP_CHECK(false);
   return {};
 }
 
-std::uint64_t head_memory(const spec::Model& model, const spec::Training& training) {
-  const Rows rows = rows_of(model, training);
-  const std::uint64_t chunk = std::min<std::uint64_t>(rows.count, kernels::kLossChunk);
-  return chunk * static_cast<std::uint64_t>(model.vocab_size) * sizeof(float) + rows.bytes(model.width);
+std::uint64_t head_memory(const spec::RunSpec& run) {
+  const Share share = share_of(run);
+  const std::uint64_t chunk = std::min<std::uint64_t>(share.rows.count, kernels::kLossChunk);
+  return chunk * static_cast<std::uint64_t>(share.model.vocab_size) * sizeof(float) +
+         share.rows.bytes(share.model.width);
 }
 
 }  // namespace lockstep::plan

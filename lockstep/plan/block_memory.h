@@ -9,11 +9,11 @@
 
 namespace lockstep::plan {
 
-// What one micro-batch of the run needs at each block of its model, on the CPU path (docs/algorithms.md,
-// "Memory of a step"). For a model without zeros (fill_model).
-std::vector<schedule::BlockMemory> block_memory(const spec::Model& model, const spec::Training& training);
+// What one micro-batch of the run needs at each block of its model on a worker, on the CPU path
+// (docs/algorithms.md, "Memory of a step"). For a model without zeros (fill_model).
+std::vector<schedule::BlockMemory> block_memory(const spec::RunSpec& run);
 
 // What the head needs: its chunk of logits, which is kept, and the gradient of its input.
-std::uint64_t head_memory(const spec::Model& model, const spec::Training& training);
+std::uint64_t head_memory(const spec::RunSpec& run);
 
 }  // namespace lockstep::plan

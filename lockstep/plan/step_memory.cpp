@@ -25,6 +25,8 @@ struct Share {
   bool copies_on_hosts = false;
   PipelinePlan pipeline;
   std::vector<std::int64_t> parameters;  // by block; a head of its own is with the last
+  std::int64_t lanes = 1;                // tensor lanes of the rank
+  spec::Model lane;                      // what each of them has
 
   bool has_part(int part) const { return pipeline.placement.holder_of(part).rank == place.pipeline; }
   bool has_head() const { return has_part(pipeline.placement.parts() - 1); }
@@ -32,13 +34,20 @@ struct Share {
 
 Share share_of(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of) {
   const Mesh mesh = mesh_of(run, world);
-  const int sharers = sharers_of(run, world, rank, host_of);
+  const int sharers = sharers_of(run, world, host_of);
   Share share = {.place = mesh.coordinates_of(rank),
                  .sharers = sharers,
                  .zero_stage = sharers > 1 ? static_cast<int>(run.parallelism.zero_stage) : 0,
                  .copies_on_hosts = sharers > 1 && sharers < mesh.size(Axis::data),
                  .pipeline = read_pipeline_plan(run, world),
-                 .parameters = spec::block_parameter_counts(run.model)};
+                 .parameters = {},
+                 .lanes = spec::tensor_lanes(run.parallelism) / run.parallelism.tensor,
+                 .lane = run.model};
+  if (const std::int64_t lanes = spec::tensor_lanes(run.parallelism); lanes > 1) {
+    share.lane = spec::lane_of(run.model, lanes);
+  }
+  share.parameters = spec::block_parameter_counts(share.lane);
+  for (std::int64_t& count : share.parameters) count *= share.lanes;
   const std::int64_t head = share.parameters.back();
   share.parameters.pop_back();
   share.parameters.back() += head;
@@ -79,7 +88,7 @@ schedule::StepSpec step_of(const spec::RunSpec& run, int world, const Share& sha
       .shards_weights = share.zero_stage >= 3,
       .copies_on_hosts = share.zero_stage >= 1 && share.copies_on_hosts,
       .tied = is_tied(run.model),
-      .block_memory = block_memory(run.model, run.training)};
+      .block_memory = block_memory(run)};
   const int micro_batches = (step.end_lane - step.first_lane) * step.micro_batches;
   if (run.parallelism.pipeline > 1) {
     step.stage = stage_of(share.pipeline, share.place.pipeline, micro_batches);
@@ -113,7 +122,7 @@ Parameters parameters_of(const spec::RunSpec& run, const Share& share) {
     }
   }
   if (is_tied(run.model) && share.has_head() && !share.has_part(0)) {
-    parameters.borrowed = static_cast<std::uint64_t>(run.model.vocab_size * run.model.width);
+    parameters.borrowed = static_cast<std::uint64_t>(share.lanes * share.lane.vocab_size * share.lane.width);
   }
   return parameters;
 }
@@ -148,10 +157,10 @@ std::uint64_t optimizer_memory(const spec::RunSpec& run, const Share& share, std
 
 }  // namespace
 
-int sharers_of(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of) {
+int sharers_of(const spec::RunSpec& run, int world, std::span<const int> host_of) {
   const Mesh mesh = mesh_of(run, world);
   const bool is_shared_inside_hosts = run.parallelism.zero_scope == spec::ZeroScope::host && !host_of.empty();
-  return is_shared_inside_hosts ? data_grid(mesh, host_of, rank).ranks_per_host : mesh.size(Axis::data);
+  return is_shared_inside_hosts ? data_grid(mesh, host_of).ranks_per_host : mesh.size(Axis::data);
 }
 
 StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of) {
@@ -165,7 +174,7 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span
   return {.weights = (borrowed + (share.zero_stage >= 3 ? own : updated)) * size_of(run.training.dtype),
           .optimizer = optimizer_memory(run, share, share.zero_stage >= 1 ? own : updated),
           .gradients = (slots * borrowed + (share.zero_stage >= 2 ? own : slots * updated)) * sizeof(float),
-          .activations = cost.pass_bytes + (loses ? head_memory(run.model, run.training) : 0)};
+          .activations = cost.pass_bytes + (loses ? head_memory(run) : 0)};
 }
 
 }  // namespace lockstep::plan

@@ -26,7 +26,7 @@ struct StepMemory {
 // data_grid().
 StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of = {});
 
-// Those that share with a rank what ZeRO shares out.
-int sharers_of(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of = {});
+// How many ranks share out among them what ZeRO shares out.
+int sharers_of(const spec::RunSpec& run, int world, std::span<const int> host_of = {});
 
 }  // namespace lockstep::plan

@@ -17,7 +17,6 @@ constexpr Bounds kCount = {0, kMany};
 constexpr Bounds kPositive = {1, kMany};
 constexpr Bounds kFraction = {0, 1};
 constexpr Bounds kBelowOne = {.least = 0, .most = 1, .below_most = true};
-constexpr Bounds kRanks = {1, 1 << 20};
 
 constexpr Condition kWithFp16 = {"training.dtype", "fp16"};
 constexpr Condition kWithAdamW = {"optimizer.name", "adamw"};
@@ -169,7 +168,7 @@ std::vector<Key> parallelism() {
   using P = Parallelism;
   return {
       row<in, &P::data>("data", "data-parallel workers; -1: all that the other axes leave", {{-1, 1 << 20}}),
-      row<in, &P::tensor>("tensor", "workers that share each layer", {.bounds = kRanks, .reserved = true}),
+      row<in, &P::tensor>("tensor", "workers that compute each layer together: 1, 2, 4, ...", {{1, 1024}}),
       row<in, &P::pipeline>("pipeline", "stages of the pipeline: workers that hold different layers",
                             {{1, 1024}}),
       row<in, &P::schedule>("schedule",
@@ -192,15 +191,19 @@ std::vector<Key> parallelism() {
           "zero_scope",
           "among whom: world, all data-parallel workers; host, those of each host, so that every host has a "
           "copy and weights are fetched inside hosts"),
-      row<in, &P::sequence_parallel>("sequence_parallel", "norms are shared out over tensor-parallel workers",
-                                     {.reserved = true}),
+      row<in, &P::sequence_parallel>(
+          "sequence_parallel",
+          "between layers each tensor-parallel worker holds its share of the tokens only: less memory"),
       row<in, &P::recompute>("recompute",
                              "layers that compute their activations again: none, all, or n for every n-th"),
       row<in, &P::lanes>(
           "lanes", "pieces of the global batch, a power of two; 0: the data-parallel degree, rounded up",
           {{0, 1 << 20}}),
-      row<in, &P::tensor_lanes>("tensor_lanes", "pieces of sums inside layers",
-                                {.bounds = {0, 1 << 20}, .reserved = true}),
+      row<in, &P::tensor_lanes>(
+          "tensor_lanes",
+          "pieces in which layers are computed, a power of two that `tensor` divides: runs with as many have "
+          "the same bits; 0: as many as `tensor`",
+          {{0, 1024}}),
       row<in, &P::lane_weights>("lane_weights",
                                 "share of the lanes for each data-parallel worker; empty: equal shares",
                                 {{0, 1e9}}),

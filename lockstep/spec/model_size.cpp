@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/spec/model_size.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "lockstep/base/error.h"
@@ -80,6 +81,14 @@ std::vector<std::int64_t> block_parameter_counts(const Model& model) {
   blocks.push_back(parts.last_norm);
   blocks.push_back(model.tied_embeddings ? 0 : parts.head);
   return blocks;
+}
+
+Model lane_of(Model model, std::int64_t lanes) {
+  model.heads /= lanes;
+  model.kv_heads = std::max<std::int64_t>(1, model.kv_heads / lanes);
+  model.ffn_width /= lanes;
+  model.vocab_size = (model.vocab_size + lanes - 1) / lanes;
+  return model;
 }
 
 double flops_per_token(const Model& model, std::int64_t seq_len) {

@@ -50,6 +50,10 @@ std::int64_t data_parallel_degree(const Parallelism& parallelism, std::int64_t w
   return degree;
 }
 
+std::int64_t tensor_lanes(const Parallelism& parallelism) {
+  return parallelism.tensor_lanes == 0 ? parallelism.tensor : parallelism.tensor_lanes;
+}
+
 std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree) {
   const auto least = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(degree)));
   if (parallelism.lanes == 0) return least;
@@ -101,6 +105,7 @@ Workload workload_of(const RunSpec& run, std::int64_t world) {
 
 RunSpec with_workload(RunSpec run, const Workload& workload) {
   run.parallelism.lanes = workload.lanes;
+  run.parallelism.tensor_lanes = tensor_lanes(run.parallelism);
   run.training.global_batch_size = workload.global_batch_size;
   return run;
 }

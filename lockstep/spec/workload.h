@@ -14,6 +14,9 @@ namespace lockstep::spec {
 // The workers that parallelism.data asks for out of `world` >= 1.
 std::int64_t data_parallel_degree(const Parallelism& parallelism, std::int64_t world);
 
+// parallelism.tensor_lanes, or what it is when it is not given.
+std::int64_t tensor_lanes(const Parallelism& parallelism);
+
 // A power of two, not below the degree.
 std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree);
 

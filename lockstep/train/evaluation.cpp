@@ -5,7 +5,6 @@
 
 #include "lockstep/kernels/compute/update/vectors.h"
 #include "lockstep/model/pass.h"
-#include "lockstep/nn/head_loss.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/train/batches.h"
 
@@ -25,15 +24,15 @@ at::Tensor forward_through(const model::Model& model, const model::Parameters& p
   return hidden;
 }
 
-double loss_sum_of_hidden(const at::Tensor& hidden, const model::Parameters& parameters,
-                          const model::Batch& batch) {
-  return kernels::sum_of(nn::floats_of(nn::head_loss(hidden, parameters.head(), batch.targets)));
+double loss_sum_of_hidden(const at::Tensor& hidden, const nn::DividedHead& head, const model::Batch& batch) {
+  return kernels::sum_of(nn::floats_of(nn::head_loss(hidden, head, batch.targets, batch.lanes())));
 }
 
 double loss_sum(const model::Model& model, const model::Parameters& parameters, const model::Batch& batch) {
   const model::Batch whole = without_dropout(batch);
   const schedule::Chunk all = {0, static_cast<int>(model.blocks.size())};
-  return loss_sum_of_hidden(forward_through(model, parameters, whole, all, {}), parameters, whole);
+  const nn::DividedHead head = {parameters.heads(), model.head.weight.shape[0]};
+  return loss_sum_of_hidden(forward_through(model, parameters, whole, all, {}), head, whole);
 }
 
 EvaluationResult evaluate(const model::Model& model, const model::Parameters& parameters,

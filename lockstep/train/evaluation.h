@@ -7,6 +7,7 @@
 
 #include "lockstep/model/block.h"
 #include "lockstep/model/parameters.h"
+#include "lockstep/nn/head_loss.h"
 #include "lockstep/schedule/step/step.h"
 
 namespace lockstep::train {
@@ -19,8 +20,7 @@ at::Tensor forward_through(const model::Model& model, const model::Parameters& p
                            const model::Batch& batch, const schedule::Chunk& blocks, at::Tensor hidden);
 
 // The sum of the losses of all targets of a batch, in nats, from what the last block made of it.
-double loss_sum_of_hidden(const at::Tensor& hidden, const model::Parameters& parameters,
-                          const model::Batch& batch);
+double loss_sum_of_hidden(const at::Tensor& hidden, const nn::DividedHead& head, const model::Batch& batch);
 
 // All of these, for a whole model.
 double loss_sum(const model::Model& model, const model::Parameters& parameters, const model::Batch& batch);

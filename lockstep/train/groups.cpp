@@ -29,10 +29,10 @@ void share_inside_hosts(Groups& groups, const HostGrid& grid) {
 Groups make_groups(const comm::Communicator& world, const Mesh& mesh, spec::ZeroScope scope) {
   Groups groups = {.world = world,
                    .data = group_of(world, mesh, Axis::data),
-                   .pipeline = group_of(world, mesh, Axis::pipeline)};
+                   .pipeline = group_of(world, mesh, Axis::pipeline),
+                   .tensor = group_of(world, mesh, Axis::tensor)};
   groups.sharing = groups.data;
-  if (scope == spec::ZeroScope::host)
-    share_inside_hosts(groups, data_grid(mesh, world.hosts(), world.rank()));
+  if (scope == spec::ZeroScope::host) share_inside_hosts(groups, data_grid(mesh, world.hosts()));
   return groups;
 }
 

@@ -108,12 +108,14 @@ void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
                  const model::FlatLayout& whole, const model::FlatLayout& held, const ParameterSink& take) {
   const Family family = family_of(spec);
-  checkpoint::read_state(folder, state_of(family, whole), family.is_not_trained);
-  const std::vector<checkpoint::StateTensor> state = state_of(family, held);
+  const std::vector<checkpoint::StateTensor> state = state_of(family, whole);
+  checkpoint::read_state(folder, state, family.is_not_trained);
   std::vector<float> values;
   for (std::size_t i = 0; i < state.size(); ++i) {
+    const std::string& name = whole.specs()[i].name;
+    if (std::ranges::find(held.specs(), name, &model::ParameterSpec::name) == held.specs().end()) continue;
     checkpoint::StateTensor tensor = state[i];
-    values.resize(static_cast<std::size_t>(held.places()[i].count));
+    values.resize(static_cast<std::size_t>(whole.places()[i].count));
     tensor.values = values;
     checkpoint::read_state(folder, std::span<const checkpoint::StateTensor>(&tensor, 1),
                            [](std::string_view) { return true; });

@@ -28,11 +28,11 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
 // and so may the longest sequence: where it shapes tensors, load_values() tells.
 void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model& spec);
 
-// Takes the values of a parameter of the held layout; they are gone afterwards.
+// Takes the values of a parameter of the whole layout; they are gone afterwards.
 using ParameterSink = std::function<void(std::size_t parameter, std::span<const float> values)>;
 
-// Reads the parameters that are held from a folder that has the whole model, one after the other. UsageError
-// naming the first tensor that does not fit, held or not; nothing is read then.
+// Reads those parameters that `held` has something of from a folder that has the whole model, one after the
+// other. UsageError naming the first tensor that does not fit, held or not; nothing is read then.
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
                  const model::FlatLayout& whole, const model::FlatLayout& held, const ParameterSink& take);
 

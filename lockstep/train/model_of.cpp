@@ -3,8 +3,13 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/model/gpt/model.h"
+#include "lockstep/model/gpt/shard_rules.h"
 #include "lockstep/model/llama/model.h"
+#include "lockstep/model/llama/shard_rules.h"
 #include "lockstep/model/mlp/model.h"
+#include "lockstep/model/mlp/shard_rules.h"
+#include "lockstep/parallel/tensor/shards.h"
+#include "lockstep/spec/workload.h"
 
 namespace lockstep::train {
 namespace {
@@ -56,6 +61,27 @@ model::Model model_of(const spec::Model& spec) {
   }
   LOCKSTEP_CHECK(false);
   return {};
+}
+
+Division division_of(const spec::Model& spec) {
+  const parallel::DividedSizes sizes = {
+      .heads = spec.heads, .kv_heads = spec.kv_heads, .ffn_width = spec.ffn_width};
+  switch (spec.name) {
+    case spec::ModelFamily::gpt:
+      return {model::gpt::shard_rules(), sizes};
+    case spec::ModelFamily::llama:
+      return {model::llama::shard_rules(), sizes};
+    case spec::ModelFamily::mlp:
+      return {model::mlp::shard_rules(), {}};
+  }
+  LOCKSTEP_CHECK(false);
+  return {};
+}
+
+void require_division(const spec::RunSpec& run) {
+  parallel::check_tensor_lanes(division_of(run.model).sizes,
+                               static_cast<int>(spec::tensor_lanes(run.parallelism)),
+                               static_cast<int>(run.parallelism.tensor));
 }
 
 }  // namespace lockstep::train

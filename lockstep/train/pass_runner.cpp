@@ -14,9 +14,13 @@ namespace lockstep::train {
 using schedule::Act;
 using schedule::Action;
 
-PassRunner::PassRunner(const model::Model& model, const comm::Communicator& pipeline,
-                       const GradientSlots& slots, std::vector<std::int64_t> hidden, at::ScalarType type)
-    : model_(model), slots_(slots), tied_(model::is_tied(model)), mail_(pipeline, std::move(hidden), type) {}
+PassRunner::PassRunner(const model::Model& model, const Holding& holding, const GradientSlots& slots,
+                       std::vector<std::int64_t> hidden, at::ScalarType type)
+    : model_(model),
+      holding_(holding),
+      slots_(slots),
+      tied_(model::is_tied(model)),
+      mail_(holding.groups.pipeline, std::move(hidden), type) {}
 
 void PassRunner::begin(const Step& step) {
   step_.emplace(step);
@@ -71,6 +75,7 @@ void PassRunner::forward(const Action& action) {
               .additions = std::vector<nn::Additions>(model_.blocks.size()),
               .activations = std::move(flight.activations),
               .gradients = std::vector<at::Tensor>(stage().chunks.size())};
+    flight.batch.team = holding_.team();
     flight.activations.resize(stage().chunks.size());
   }
   if (action.block == stage().chunks[chunk].first_block) hidden_ = std::move(flight.activations[chunk]);
@@ -91,8 +96,9 @@ void PassRunner::forward(const Action& action) {
 
 void PassRunner::lose(const Action& action) {
   InFlight& flight = in_flight(action);
-  const nn::HeadLoss loss = nn::head_loss_with_gradients(hidden_, slots_.parameters(action.slot).head(),
-                                                         flight.batch.targets, step_->loss_scale);
+  const nn::HeadLoss loss =
+      nn::head_loss_with_gradients(hidden_, holding_.head_of(slots_.parameters(action.slot)),
+                                   flight.batch.targets, step_->loss_scale, flight.batch.lanes());
   step_->lane_losses[static_cast<std::size_t>(action.lane)] += kernels::sum_of(nn::floats_of(loss.losses));
   flight.gradients.back() = loss.x_gradient;
   hidden_ = at::Tensor();

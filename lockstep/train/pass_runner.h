@@ -26,7 +26,7 @@ using BatchSource = std::function<model::Batch(int lane, int micro_batch)>;
 class PassRunner {
  public:
   // Everything referred to must outlive this. `hidden` are the sizes of what stages send each other.
-  PassRunner(const model::Model& model, const comm::Communicator& pipeline, const GradientSlots& slots,
+  PassRunner(const model::Model& model, const Holding& holding, const GradientSlots& slots,
              std::vector<std::int64_t> hidden, at::ScalarType type);
 
   // A step with this program begins. The losses of lanes are added to `lane_losses`.
@@ -72,6 +72,7 @@ class PassRunner {
   void end_chunk(InFlight& flight) const;
 
   const model::Model& model_;
+  const Holding& holding_;
   const GradientSlots& slots_;
   const bool tied_;
   StageMail mail_;

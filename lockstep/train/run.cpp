@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include "lockstep/base/cpu.h"
@@ -16,6 +18,7 @@
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/mesh/host_grid.h"
 #include "lockstep/nn/tensor_view.h"
+#include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/lr_schedule.h"
@@ -32,6 +35,7 @@
 #include "lockstep/train/rebalance.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/step_trace.h"
+#include "lockstep/train/tensor_lanes.h"
 #include "lockstep/train/validation.h"
 #include "lockstep/train/weights.h"
 
@@ -86,9 +90,21 @@ Weights::Options weight_options(const spec::RunSpec& run) {
 }
 
 // What stages send each other for one micro-batch.
-std::vector<std::int64_t> hidden_sizes(const spec::RunSpec& run) {
+std::vector<std::int64_t> hidden_sizes(const spec::RunSpec& run, const nn::LaneTeam* team) {
   if (run.model.name == spec::ModelFamily::mlp) return {run.training.micro_batch_size, run.model.width};
+  const nn::Lanes lanes = {team, run.training.micro_batch_size * run.training.seq_len};
+  if (lanes.divide_tokens()) return {lanes.held().count, run.model.width};
   return {run.training.micro_batch_size, run.training.seq_len, run.model.width};
+}
+
+// The layers of this rank and those that it shares them with; none when they have one lane.
+std::unique_ptr<const TensorLanes> tensor_lanes(const spec::RunSpec& run, const model::Model& model,
+                                                const comm::Communicator& group) {
+  const auto lanes = static_cast<int>(spec::tensor_lanes(run.parallelism));
+  if (lanes == 1) return nullptr;
+  return std::make_unique<const TensorLanes>(
+      model, division_of(run.model), group,
+      TensorLanes::Options{.lanes = lanes, .divides_tokens = run.parallelism.sequence_parallel});
 }
 
 // What a run reads from files that may be wrong on one host only.
@@ -104,9 +120,10 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
   Sources sources;
   together(world, [&] {
     options = feed_options(run, spec::workload_of(run, world.size()));
+    require_division(run);
     const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
     if (run.parallelism.zero_scope == spec::ZeroScope::host) {
-      data_grid(plan::mesh_of(run, world.size()), world.hosts(), world.rank());
+      data_grid(plan::mesh_of(run, world.size()), world.hosts());
     }
     sources.pipeline = plan::read_pipeline_plan(run, world.size());
     if (const std::string folder = weight_options(run).offload_folder; !folder.empty()) {
@@ -134,9 +151,11 @@ class Run {
         workload_(spec::workload_of(run, world.size())),
         feed_(*sources.feed),
         model_(model_of(run.model)),
-        holding_(holding_of(model_, sources.pipeline,
-                            make_groups(world, plan::mesh_of(run, world.size()), run.parallelism.zero_scope),
-                            {.zero_stage = static_cast<int>(run.parallelism.zero_stage)})),
+        groups_(make_groups(world, plan::mesh_of(run, world.size()), run.parallelism.zero_scope)),
+        tensor_(tensor_lanes(run, model_, groups_.tensor)),
+        holding_(holding_of(
+            model_, sources.pipeline, groups_,
+            {.tensor = tensor_.get(), .zero_stage = static_cast<int>(run.parallelism.zero_stage)})),
         pool_(world),
         weights_(holding_, pool_, weight_options(run)),
         runner_(model_, holding_, pool_, weights_,
@@ -145,7 +164,7 @@ class Run {
                  .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0)),
                  .sum = sum_options(run.comm),
                  .pipeline = sources.pipeline,
-                 .hidden = hidden_sizes(run)}),
+                 .hidden = hidden_sizes(run, holding_.team())}),
         loss_scale_(run.training) {
     if (sources.first_values) load(*sources.first_values);
     if (run.metrics.enable_trace) {
@@ -185,13 +204,26 @@ class Run {
     together(world_, [&] {
       load_values(folder, run_.model, holding_.whole, holding_.layout,
                   [&](std::size_t parameter, std::span<const float> values) {
-                    weights_.assign(parameter, 0, values);
+                    load(parameter, values);
                     const auto bytes = std::as_bytes(values);
                     digest.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
                   });
     });
     require_same_first_values(digest, holding_.groups.pipeline.rank(), run_.checkpoint.initial_load_path,
                               world_);
+  }
+
+  // Into each lane that has something of it.
+  void load(std::size_t in_whole, std::span<const float> values) {
+    const std::string& name = holding_.whole.specs()[in_whole].name;
+    const at::Tensor whole =
+        at::from_blob(const_cast<float*>(values.data()), {static_cast<std::int64_t>(values.size())});
+    for (std::size_t i = 0; i < holding_.layout.specs().size(); ++i) {
+      if (holding_.layout.specs()[i].name != name) continue;
+      const at::Tensor part = at::empty({holding_.layout.places()[i].count}, at::kFloat);
+      parallel::take_part(holding_.shard(i), whole, part);
+      weights_.assign(i, 0, nn::floats_of(part));
+    }
   }
 
   StepReport train_step(std::int64_t step) {
@@ -262,6 +294,8 @@ class Run {
   spec::Workload workload_;
   const Feed& feed_;
   model::Model model_;
+  Groups groups_;
+  std::unique_ptr<const TensorLanes> tensor_;
   Holding holding_;
   BufferPool pool_;
   Weights weights_;

@@ -28,6 +28,7 @@ schedule::StepSpec spec_of(const model::Model& model, const Holding& holding, co
                              .shards_weights = holding.shards_weights,
                              .copies_on_hosts = holding.copies_on_hosts,
                              .tied = model::is_tied(model),
+                             .sums_shared = holding.tensor != nullptr,
                              .bucket_blocks = {}};
   const int micro_batches = (spec.end_lane - spec.first_lane) * plan.micro_batches;
   if (holding.groups.pipeline.size() == 1 && holding.shards_gradients) {

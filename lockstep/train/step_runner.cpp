@@ -20,11 +20,11 @@ using schedule::Action;
 // Streams of the pipeline's group that StageMail leaves free.
 constexpr std::uint32_t kHeadStream = 2;
 
-// Which of the first block's parameters a tied head has.
-std::size_t head_in_first_block(const model::Model& model) {
-  const std::vector<model::ParameterSpec> specs = model.blocks.front()->parameters();
-  return static_cast<std::size_t>(
-      std::ranges::find(specs, model.head.weight.name, &model::ParameterSpec::name) - specs.begin());
+// The one that is the last to add to the parameter's gradient.
+std::size_t lowest_block_with(const model::FlatLayout& layout, std::size_t parameter) {
+  std::size_t block = 0;
+  while (std::ranges::count(layout.of_block(block), parameter) == 0) ++block;
+  return block;
 }
 
 // As the gradients are added: neighbours first.
@@ -60,14 +60,16 @@ StepRunner::StepRunner(const model::Model& model, const Holding& holding, Buffer
       weights_(weights),
       plan_(std::move(plan)),
       slots_(holding, pool, weights),
-      passes_(model, holding.groups.pipeline, slots_, plan_.hidden, nn::scalar_type_of(weights.dtype())),
+      passes_(model, holding, slots_, plan_.hidden, nn::scalar_type_of(weights.dtype())),
       works_(partition_.buckets.size()) {
   assign(plan_.lanes);
 }
 
 StepRunner::~StepRunner() {
   for (comm::Work& work : works_) work.cancel();
-  for (auto& [slot, work] : head_gradients_) work.cancel();
+  for (auto& [slot, works] : head_gradients_) {
+    for (comm::Work& work : works) work.cancel();
+  }
 }
 
 void StepRunner::assign(const LaneOwnership& lanes) {
@@ -79,10 +81,12 @@ void StepRunner::assign(const LaneOwnership& lanes) {
   sum_.emplace(holding_, lanes, plan_.sum);
 }
 
-Range StepRunner::head_elements() const {
-  const model::FlatLayout& layout = holding_.layout;
-  const std::size_t parameter = layout.borrows_head() ? 0 : layout.of_block(0)[head_in_first_block(model_)];
-  return elements_of(layout.places()[parameter]);
+std::vector<Range> StepRunner::head_elements() const {
+  std::vector<Range> elements;
+  for (const std::size_t head : holding_.layout.heads()) {
+    elements.push_back(elements_of(holding_.layout.places()[head]));
+  }
+  return elements;
 }
 
 // --- The step.
@@ -133,9 +137,11 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
     case Act::send_head_gradient:
       return send_head_gradient(action);
     case Act::receive_head_gradient:
-      return head_gradients_[action.slot].wait();
+      return receive_head_gradient(action);
     case Act::settle:
       return passes_.settle(action);
+    case Act::sum_shared:
+      return sum_shared(action);
     case Act::merge:
       return slots_.merge(action.slot, action.from_slot, static_cast<std::size_t>(action.bucket));
     case Act::reduce:
@@ -173,31 +179,61 @@ void StepRunner::clear(const Action& action) {
   const bool is_first = schedule::chunk_of_part(program_.stage, 0) == action.chunk;
   const bool is_last = schedule::chunk_of_part(program_.stage, last_part()) == action.chunk;
   if (is_last && holding_.layout.borrows_head()) {
-    head_gradients_[action.slot].wait();
-    slots_.clear_borrowed(action.slot, head_elements());
+    receive_head_gradient(action);  // what was sent from here a step ago has arrived
+    for (const Range& head : head_elements()) slots_.clear_borrowed(action.slot, head);
   } else if (is_first && holder_of_part(last_part()) != program_.stage.rank) {
-    head_gradients_[action.slot] = holding_.groups.pipeline.recv_async(
-        holder_of_part(last_part()), slots_.bytes(action.slot, head_elements()), {.stream = kHeadStream});
+    for (const Range& head : head_elements()) {
+      head_gradients_[action.slot].push_back(holding_.groups.pipeline.recv_async(
+          holder_of_part(last_part()), slots_.bytes(action.slot, head), {.stream = kHeadStream}));
+    }
   }
+}
+
+// --- Between lanes.
+
+void StepRunner::sum_shared(const Action& action) {
+  const model::FlatLayout& layout = holding_.layout;
+  const auto block = static_cast<std::size_t>(action.block);
+  const std::vector<std::size_t>& indices = layout.of_block(block);
+  const std::size_t of_lane = indices.size() / layout.lanes();
+  const std::vector<nn::Parameter>& parameters = slots_.parameters(action.slot).all();
+  std::map<int, std::vector<std::vector<at::Tensor>>> by_sharing;
+  for (std::size_t i = 0; i < of_lane; ++i) {
+    const int sharing = holding_.tensor->model().sharing(layout.specs()[indices[i]].name);
+    if (sharing == 1 || lowest_block_with(layout, indices[i]) != block) continue;
+    std::vector<at::Tensor>& lanes = by_sharing[sharing].emplace_back();
+    for (std::size_t lane = 0; lane < layout.lanes(); ++lane) {
+      lanes.push_back(parameters[indices[lane * of_lane + i]].gradient);
+    }
+  }
+  for (const auto& [sharing, gradients] : by_sharing) holding_.tensor->shared().sum(gradients, sharing);
 }
 
 // --- Between stages.
 
 void StepRunner::send_head_gradient(const Action& action) {
-  head_gradients_[action.slot] = holding_.groups.pipeline.send_async(
-      holder_of_part(0), slots_.bytes(action.slot, head_elements()), {.stream = kHeadStream});
+  for (const Range& head : head_elements()) {
+    head_gradients_[action.slot].push_back(holding_.groups.pipeline.send_async(
+        holder_of_part(0), slots_.bytes(action.slot, head), {.stream = kHeadStream}));
+  }
+}
+
+void StepRunner::receive_head_gradient(const Action& action) {
+  for (comm::Work& work : std::exchange(head_gradients_[action.slot], {})) work.wait();
 }
 
 void StepRunner::send_head() {
   if (!result_.updated) return;
-  const Range head = head_elements();
+  const std::vector<Range> heads = head_elements();
   const auto send = [&] {
-    holding_.groups.pipeline.send(holder_of_part(last_part()), weights_.working(head),
-                                  {.dtype = weights_.dtype(), .stream = kHeadStream});
+    for (const Range& head : heads) {
+      holding_.groups.pipeline.send(holder_of_part(last_part()), weights_.working(head),
+                                    {.dtype = weights_.dtype(), .stream = kHeadStream});
+    }
   };
   if (!holding_.shards_weights) return send();
   const auto holder = std::ranges::find_if(
-      partition_.buckets, [&](const Bucket& bucket) { return bucket.elements.contains(head); });
+      partition_.buckets, [&](const Bucket& bucket) { return bucket.elements.contains(heads.front()); });
   const auto bucket = static_cast<std::size_t>(holder - partition_.buckets.begin());
   weights_.fetch(bucket);
   weights_.use(bucket);
@@ -207,8 +243,10 @@ void StepRunner::send_head() {
 
 void StepRunner::receive_head() {
   if (!result_.updated) return;
-  holding_.groups.pipeline.recv(holder_of_part(0), weights_.working(head_elements()),
-                                {.dtype = weights_.dtype(), .stream = kHeadStream});
+  for (const Range& head : head_elements()) {
+    holding_.groups.pipeline.recv(holder_of_part(0), weights_.working(head),
+                                  {.dtype = weights_.dtype(), .stream = kHeadStream});
+  }
 }
 
 // --- Gradients and weights.
@@ -258,8 +296,10 @@ void StepRunner::keep_sum(std::size_t bucket) {
   slots_.keep_share(result_slot(bucket), bucket);
 }
 
-// Every lane's loss is known to its owner, and zero elsewhere: the sum is exact.
+// Every lane's loss is known to its owner, and zero elsewhere: the sum is exact. Those who compute it
+// together all know it.
 void StepRunner::share_losses() {
+  if (holding_.groups.tensor.rank() != 0) std::ranges::fill(lane_losses_, 0.0);
   holding_.groups.world.all_reduce(std::as_writable_bytes(std::span(lane_losses_)), {.dtype = DType::fp64});
   result_.loss_sum = tree_sum(lane_losses_);
 }
@@ -268,12 +308,12 @@ void StepRunner::clip(const StepInputs& inputs) {
   constexpr std::size_t kBlock = kernels::kSquaresBlock;
   std::vector<double> squares(holding_.layout.elements_of_whole() / kBlock, 0.0);
   // What hosts have copies of is counted once.
-  const bool is_copy = holding_.copies_on_hosts && holding_.groups.copies.rank() > 0;
-  for (std::size_t bucket = 0; bucket < partition_.own.size() && !is_copy; ++bucket) {
-    for (const auto& [elements, in_whole] : holding_.layout.segments()) {
+  const bool counts = !holding_.copies_on_hosts || holding_.groups.copies.rank() == 0;
+  for (std::size_t bucket = 0; bucket < partition_.own.size() && counts; ++bucket) {
+    for (const auto& [elements, in_whole, is_copy] : holding_.layout.segments()) {
       const Range own = intersection(partition_.own[bucket], elements);
       const std::size_t first = (in_whole + own.begin - elements.begin) / kBlock;
-      if (own.empty()) continue;
+      if (own.empty() || is_copy) continue;
       kernels::sums_of_squares(
           own_gradients(bucket).subspan(own.begin - partition_.own[bucket].begin, own.size()),
           std::span(squares).subspan(first, own.size() / kBlock));
@@ -281,8 +321,11 @@ void StepRunner::clip(const StepInputs& inputs) {
   }
   // As for the losses: each block of squares is known to one rank.
   const Groups& groups = holding_.groups;
-  const comm::Communicator& knowing = partition_.shards_update ? groups.world : groups.pipeline;
-  knowing.all_reduce(std::as_writable_bytes(std::span(squares)), {.dtype = DType::fp64});
+  const std::vector<comm::Communicator> knowing =
+      partition_.shards_update ? std::vector{groups.world} : std::vector{groups.tensor, groups.pipeline};
+  for (const comm::Communicator& group : knowing) {
+    group.all_reduce(std::as_writable_bytes(std::span(squares)), {.dtype = DType::fp64});
+  }
   const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
   result_.gradient_norm = norm * inputs.gradient_scale;
   result_.updated = std::isfinite(norm);
@@ -296,7 +339,7 @@ std::optional<std::size_t> StepRunner::first_not_finite() const {
   const model::FlatLayout& layout = holding_.layout;
   const std::vector<std::size_t> order = backward_order(holding_.whole);
   auto first = static_cast<std::int64_t>(order.size());
-  for (std::size_t i = layout.borrows_head() ? 1 : 0; i < layout.specs().size(); ++i) {
+  for (std::size_t i = layout.borrows_head() ? layout.lanes() : 0; i < layout.specs().size(); ++i) {
     const auto place = std::ranges::find_if(order, [&](std::size_t parameter) {
       return holding_.whole.specs()[parameter].name == layout.specs()[i].name;
     });

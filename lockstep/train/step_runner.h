@@ -74,7 +74,9 @@ class StepRunner {
   void finish(int bucket);
   // Waits for a sum, and keeps what is this rank's share of it.
   void keep_sum(std::size_t bucket);
+  void sum_shared(const schedule::Action& action);
   void send_head_gradient(const schedule::Action& action);
+  void receive_head_gradient(const schedule::Action& action);
   void send_head();
   void receive_head();
   void reduce(int bucket);
@@ -88,8 +90,8 @@ class StepRunner {
 
   Rank holder_of_part(int part) const { return program_.stage.placement.holder_of(part).rank; }
   int last_part() const { return program_.stage.placement.parts() - 1; }
-  // Of a tied head, owned or borrowed.
-  Range head_elements() const;
+  // Of a tied head, owned or borrowed, in each tensor lane.
+  std::vector<Range> head_elements() const;
   // The gradients that this rank updates with.
   std::span<const float> own_gradients(std::size_t bucket) const;
   const std::vector<int>& piece_slots(std::size_t bucket) const;
@@ -108,9 +110,10 @@ class StepRunner {
   std::optional<BucketSum> sum_;
 
   // --- Of the step under way.
-  std::map<int, comm::Work> head_gradients_;  // by slot: on the way from or to the other end of the pipeline
-  std::vector<double> lane_losses_;           // by lane
-  std::vector<comm::Work> works_;             // by bucket: its gradients, then its weights
+  // By slot: on the way from or to the other end of the pipeline, a message for each tensor lane.
+  std::map<int, std::vector<comm::Work>> head_gradients_;
+  std::vector<double> lane_losses_;  // by lane
+  std::vector<comm::Work> works_;    // by bucket: its gradients, then its weights
   double gradient_factor_ = 1.0;
   StepResult result_;
 };

@@ -78,7 +78,7 @@ Validation::Validation(const spec::RunSpec& run, const Feed& feed, const model::
 
 void Validation::add_chunk_by_chunk(std::span<const int> micro_batches, std::span<double> sums) {
   std::vector<model::Batch> batches;
-  for (const int i : micro_batches) batches.push_back(without_dropout(feed_.batch(0, 0, i)));
+  for (const int i : micro_batches) batches.push_back(batch(i));
   std::vector<at::Tensor> hidden(batches.size());
   ChunkWeights there(weights_, holding_);
   const std::size_t last = holding_.chunks.size() - 1;
@@ -96,7 +96,8 @@ void Validation::add_chunk_by_chunk(std::span<const int> micro_batches, std::spa
   const std::size_t with_head = head_is_elsewhere ? 0 : last;
   if (head_is_elsewhere) there.use(with_head);
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    sums[static_cast<std::size_t>(micro_batches[i])] = loss_sum_of_hidden(hidden[i], parameters_, batches[i]);
+    sums[static_cast<std::size_t>(micro_batches[i])] =
+        loss_sum_of_hidden(hidden[i], holding_.head_of(parameters_), batches[i]);
   }
   there.drop(with_head);
 }
@@ -104,16 +105,16 @@ void Validation::add_chunk_by_chunk(std::span<const int> micro_batches, std::spa
 // From part to part; a stage that has handed a micro-batch on takes the next one.
 std::optional<double> Validation::loss_sum_of(int micro_batch) const {
   const comm::Communicator& pipeline = holding_.groups.pipeline;
-  const model::Batch batch = without_dropout(feed_.batch(0, 0, micro_batch));
+  const model::Batch batch = this->batch(micro_batch);
   at::Tensor hidden;
   for (int part = 0; part < plan_.placement.parts(); ++part) {
     const Rank holder = plan_.placement.holder_of(part).rank;
     if (holder != pipeline.rank()) continue;
     const Rank before = part == 0 ? holder : plan_.placement.holder_of(part - 1).rank;
-    if (before != holder) hidden = receive_hidden(before, batch.targets);
+    if (before != holder) hidden = receive_hidden(before, batch);
     hidden = forward_through(model_, parameters_, batch, plan_.parts[static_cast<std::size_t>(part)], hidden);
     if (part + 1 == plan_.placement.parts()) {
-      return loss_sum_of_hidden(hidden, parameters_, batch);
+      return loss_sum_of_hidden(hidden, holding_.head_of(parameters_), batch);
     }
     const Rank after = plan_.placement.holder_of(part + 1).rank;
     if (after == holder) continue;
@@ -124,8 +125,15 @@ std::optional<double> Validation::loss_sum_of(int micro_batch) const {
   return std::nullopt;
 }
 
-at::Tensor Validation::receive_hidden(Rank from, const at::Tensor& targets) const {
-  std::vector<std::int64_t> sizes = targets.sizes().vec();
+model::Batch Validation::batch(int micro_batch) const {
+  model::Batch batch = without_dropout(feed_.batch(0, 0, micro_batch));
+  batch.team = holding_.team();
+  return batch;
+}
+
+at::Tensor Validation::receive_hidden(Rank from, const model::Batch& batch) const {
+  std::vector<std::int64_t> sizes = batch.targets.sizes().vec();
+  if (batch.lanes().divide_tokens()) sizes = {batch.lanes().held().count};
   sizes.push_back(model_.head.weight.shape[1]);
   const at::Tensor hidden = at::empty(sizes, nn::scalar_type_of(weights_.dtype()));
   holding_.groups.pipeline.recv(from, {static_cast<std::byte*>(hidden.data_ptr()), hidden.nbytes()},
@@ -153,7 +161,9 @@ double Validation::loss() {
     for (int i = first + data.rank(); i < end; i += data.size()) own.push_back(i);
     is_stage ? add_as_stage(own, sums) : add_chunk_by_chunk(own, sums);
   }
-  // Each is known to one rank and zero on the others: the sum is exact.
+  // Each is known to one rank and zero on the others: the sum is exact. Those who compute it together all
+  // know it.
+  if (holding_.groups.tensor.rank() != 0) std::ranges::fill(sums, 0.0);
   holding_.groups.world.all_reduce(std::as_writable_bytes(std::span(sums)), {.dtype = DType::fp64});
   return std::accumulate(sums.begin(), sums.end(), 0.0) / tokens_;
 }

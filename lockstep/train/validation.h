@@ -35,7 +35,8 @@ class Validation {
   void add_as_stage(std::span<const int> micro_batches, std::span<double> sums);
   // None when the micro-batch ends on another stage.
   std::optional<double> loss_sum_of(int micro_batch) const;
-  at::Tensor receive_hidden(Rank from, const at::Tensor& targets) const;
+  model::Batch batch(int micro_batch) const;
+  at::Tensor receive_hidden(Rank from, const model::Batch& batch) const;
 
   const model::Model& model_;
   const Holding& holding_;

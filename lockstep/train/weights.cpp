@@ -13,8 +13,8 @@
 #include "lockstep/kernels/compute/convert.h"
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/kernels/compute/update/split.h"
-#include "lockstep/model/initial_values.h"
 #include "lockstep/nn/tensor_view.h"
+#include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/train/shares.h"
 
 namespace lockstep::train {
@@ -58,10 +58,12 @@ void Weights::give_first_values(std::uint64_t seed) {
     for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
       const Range place = elements_of(layout_.places()[i]);
       const Range both = intersection(elements, place);
+      if (both.empty()) continue;
+      const parallel::LaneShard shard = holding_.shard(i);
       kernels::parallel_for((both.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
         const std::size_t begin = both.begin + piece * kPiece;
         std::vector<float> values(std::min(kPiece, both.end - begin));
-        model::initial_values(layout_.specs()[i], seed, begin - place.begin, values);
+        parallel::initial_part(holding_.whole_of(i), shard, seed, begin - place.begin, values);
         take({begin, begin + values.size()}, values);
       });
     }

@@ -14,23 +14,16 @@ namespace lockstep {
 namespace {
 
 std::string refusal(const Mesh& mesh, const std::vector<int>& host_of) {
-  return test::error_of<UsageError>([&] { data_grid(mesh, host_of, 0); });
+  return test::error_of<UsageError>([&] { data_grid(mesh, host_of); });
 }
 
 TEST(HostGrid, CountsTheDataParallelRanksOfEveryHost) {
   const std::vector<int> two_hosts = {7, 7, 7, 7, 3, 3, 3, 3};
-  EXPECT_EQ(data_grid(Mesh(8, {}), two_hosts, 5), (HostGrid{.hosts = 2, .ranks_per_host = 4}));
-  EXPECT_EQ(data_grid(Mesh(8, {.pipeline = 2}), two_hosts, 5), (HostGrid{.hosts = 1, .ranks_per_host = 4}));
-  EXPECT_EQ(data_grid(Mesh(8, {.tensor = 2}), two_hosts, 5), (HostGrid{.hosts = 2, .ranks_per_host = 2}));
-  EXPECT_EQ(data_grid(Mesh(8, {.tensor = 4}), two_hosts, 5), (HostGrid{.hosts = 2, .ranks_per_host = 1}));
-  EXPECT_EQ(data_grid(Mesh(8, {.tensor = 8}), two_hosts, 5), (HostGrid{.hosts = 1, .ranks_per_host = 1}));
-}
-
-TEST(HostGrid, GroupsMayLieDifferently) {
-  const std::vector<int> host_of = {0, 0, 0, 0, 1, 1, 2, 2};
-  const Mesh mesh(8, {.pipeline = 2});
-  EXPECT_EQ(data_grid(mesh, host_of, 1), (HostGrid{.hosts = 1, .ranks_per_host = 4}));
-  EXPECT_EQ(data_grid(mesh, host_of, 6), (HostGrid{.hosts = 2, .ranks_per_host = 2}));
+  EXPECT_EQ(data_grid(Mesh(8, {}), two_hosts), (HostGrid{.hosts = 2, .ranks_per_host = 4}));
+  EXPECT_EQ(data_grid(Mesh(8, {.pipeline = 2}), two_hosts), (HostGrid{.hosts = 1, .ranks_per_host = 4}));
+  EXPECT_EQ(data_grid(Mesh(8, {.tensor = 2}), two_hosts), (HostGrid{.hosts = 2, .ranks_per_host = 2}));
+  EXPECT_EQ(data_grid(Mesh(8, {.tensor = 4}), two_hosts), (HostGrid{.hosts = 2, .ranks_per_host = 1}));
+  EXPECT_EQ(data_grid(Mesh(8, {.tensor = 8}), two_hosts), (HostGrid{.hosts = 1, .ranks_per_host = 1}));
 }
 
 TEST(HostGrid, PlacesFollowHostByHost) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where parameters lie in flat memory, of a whole model and of chunks of it.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
@@ -35,7 +40,7 @@ Model untied_llama() {
 void expect_same_places(const FlatLayout& part, const FlatLayout& whole) {
   for (std::size_t i = part.borrows_head() ? 1 : 0; i < part.specs().size(); ++i) {
     const auto first = static_cast<std::size_t>(part.places()[i].first);
-    for (const auto& [elements, in_whole] : part.segments()) {
+    for (const auto& [elements, in_whole, is_copy] : part.segments()) {
       if (first < elements.begin || first >= elements.end) continue;
       EXPECT_EQ(whole.at(in_whole + first - elements.begin).name, part.specs()[i].name);
       EXPECT_EQ((in_whole + first - elements.begin) % kernels::kSquaresBlock, first % kernels::kSquaresBlock);
@@ -47,7 +52,7 @@ TEST(FlatLayout, SegmentsBeginWhereBlocksOfSquaresDo) {
   const Model model = small_gpt();
   const FlatLayout whole(model);
   ASSERT_EQ(whole.segments().size(), 6U) << "five blocks, and a head that has nothing of its own";
-  for (const auto& [elements, in_whole] : whole.segments()) {
+  for (const auto& [elements, in_whole, is_copy] : whole.segments()) {
     EXPECT_EQ(elements.begin % kernels::kSquaresBlock, 0U);
     EXPECT_EQ(elements.begin, in_whole);
   }
@@ -67,7 +72,7 @@ TEST(FlatLayout, ChunksOfAllStagesAreTheWholeModelOnce) {
       const FlatLayout part(model, chunks, kUnit);
       ASSERT_EQ(part.chunks().size(), chunks.size());
       for (const Range& chunk : part.chunks()) EXPECT_EQ(chunk.begin % kUnit, 0U);
-      for (const auto& [elements, in_whole] : part.segments()) {
+      for (const auto& [elements, in_whole, is_copy] : part.segments()) {
         for (std::size_t i = 0; i < elements.size(); ++i) ++held[in_whole + i];
       }
       expect_same_places(part, whole);
@@ -104,6 +109,56 @@ class Sharing final : public Block {
  private:
   ParameterSpec shared_;
 };
+
+// Of four lanes, as many as ranks hold: the layouts of all ranks together have every lane of every parameter
+// once, at the same places of the whole, and what lanes share counts once.
+TEST(FlatLayout, LanesHaveSegmentsOfTheirOwn) {
+  constexpr int kLanes = 4;
+  const Model model = small_gpt();
+  const auto sharing = [](const ParameterSpec& spec) { return spec.shape.size() == 1 ? kLanes : 1; };
+  std::map<std::pair<std::string, int>, std::size_t> in_whole;
+  for (const int ranks : {1, 2, 4}) {
+    std::set<std::size_t> counted;
+    std::size_t elements_of_whole = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const HeldLanes lanes = {kLanes, rank * kLanes / ranks, kLanes / ranks, sharing};
+      const FlatLayout layout(model, std::vector<Range>{{0, model.blocks.size()}}, kUnit, lanes);
+      elements_of_whole = layout.elements_of_whole();
+      for (std::size_t i = 0; i < layout.specs().size(); ++i) {
+        const auto first = static_cast<std::size_t>(layout.places()[i].first);
+        const auto segment = std::ranges::find_if(layout.segments(), [&](const FlatLayout::Segment& one) {
+          return first >= one.elements.begin && first < one.elements.end;
+        });
+        ASSERT_NE(segment, layout.segments().end());
+        const std::size_t place = segment->in_whole + first - segment->elements.begin;
+        const auto [known, is_new] = in_whole.try_emplace({layout.specs()[i].name, layout.lane_of(i)}, place);
+        EXPECT_EQ(known->second, place) << "the same place, whoever holds the lane";
+        EXPECT_EQ(is_new, ranks == 1);
+        EXPECT_EQ(segment->is_copy, sharing(layout.specs()[i]) > 1 && layout.lane_of(i) > 0);
+        EXPECT_TRUE(segment->is_copy || counted.insert(place).second) << "counted once";
+      }
+      const std::size_t of_lane = model.blocks[1]->parameters().size();
+      const std::vector<std::size_t>& first_layer = layout.of_block(1);
+      ASSERT_EQ(first_layer.size(), of_lane * layout.lanes());
+      for (std::size_t i = 0; i < first_layer.size(); ++i) {
+        EXPECT_EQ(layout.lane_of(first_layer[i]), lanes.first + static_cast<int>(i / of_lane));
+        EXPECT_EQ(layout.specs()[first_layer[i]].name, layout.specs()[first_layer[i % of_lane]].name);
+      }
+      EXPECT_EQ(layout.heads().size(), layout.lanes());
+    }
+    EXPECT_EQ(elements_of_whole % kernels::kSquaresBlock, 0U);
+    EXPECT_LT(*counted.rbegin(), elements_of_whole);
+  }
+}
+
+TEST(FlatLayout, EveryLaneOfATiedHeadIsBorrowed) {
+  const HeldLanes lanes = {.lanes = 4, .first = 2, .count = 2};
+  const FlatLayout last(small_gpt(), std::vector<Range>{{3, 5}}, kUnit, lanes);
+  ASSERT_EQ(last.heads(), (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(last.lane_of(1), 3);
+  EXPECT_EQ(last.places()[1].first, last.places()[0].count);
+  EXPECT_GE(last.owned().begin, static_cast<std::size_t>(2 * last.places()[0].count));
+}
 
 TEST(FlatLayout, BlocksThatShareAParameterStayOnOneStage) {
   Model model = untied_llama();

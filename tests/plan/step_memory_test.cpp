@@ -84,6 +84,26 @@ TEST(StepMemory, WithACopyOnEveryHostFollowsTheWorkersOfAHost) {
       << "there is nobody to share with";
 }
 
+TEST(StepMemory, OfLayersThatAreSharedIsAShare) {
+  constexpr std::uint64_t kTable = 768 * ((50257 + 1) / 2 + 1024);  // half of the tokens, all places
+  constexpr std::uint64_t kLayer = (12 * 768 * 768 + 7 * 768) / 2 + 6 * 768;
+  constexpr std::uint64_t kShare = kTable + 12 * kLayer + 2 * 768;
+  const StepMemory share =
+      step_memory(run_of({"--parallelism.tensor", "2", "--parallelism.lanes", "1"}), 2, 1);
+  EXPECT_EQ(share.weights, 2 * kShare);
+  EXPECT_EQ(share.gradients, 4 * kShare);
+  EXPECT_EQ(share.optimizer, 10 * kShare);
+  const auto layer = [](const std::vector<std::string>& flags) { return block_memory(run_of(flags))[1]; };
+  const schedule::BlockMemory whole = layer({});
+  const schedule::BlockMemory half = layer({"--parallelism.tensor", "2"});
+  EXPECT_EQ(half.output, whole.output);
+  EXPECT_LT(half.inner, whole.inner);
+  const schedule::BlockMemory less =
+      layer({"--parallelism.tensor", "2", "--parallelism.sequence_parallel", "true"});
+  EXPECT_EQ(less.output, whole.output / 2);
+  EXPECT_EQ(half.inner - less.inner, whole.output / 2 + std::uint64_t{512} * 4 * sizeof(float));
+}
+
 TEST(StepMemory, OfAnOptimizerOnDiskIsThatOfAFewBuckets) {
   const StepMemory memory = step_memory(run_of({"--zero.offload", "disk"}), 2, 1);
   EXPECT_EQ(memory.optimizer, 5 * (std::uint64_t{2} << 20) * 10);
@@ -100,11 +120,11 @@ TEST(StepMemory, OfActivationsIsWhatTheBlocksKeep) {
   constexpr std::uint64_t kTokens = 1024;
   constexpr std::uint64_t kOutput = kTokens * 768 * 2;
   constexpr std::uint64_t kInner = kTokens * ((7 * 768 + 2 * 3072) * 2 + (4 + 12) * 4);
-  const std::vector<schedule::BlockMemory> blocks = block_memory(run_of({}).model, run_of({}).training);
+  const std::vector<schedule::BlockMemory> blocks = block_memory(run_of({}));
   ASSERT_EQ(blocks.size(), 14U);
   EXPECT_EQ(blocks[1].output, kOutput);
   EXPECT_EQ(blocks[1].inner, kInner);
-  const std::uint64_t head = head_memory(run_of({}).model, run_of({}).training);
+  const std::uint64_t head = head_memory(run_of({}));
   EXPECT_EQ(head, 512 * 50257 * 4 + kOutput);
   const std::uint64_t kept = 14 * kOutput + 12 * kInner + head;
   const std::uint64_t all = step_memory(run_of({}), 2, 0).activations;

@@ -52,6 +52,7 @@ std::vector<StepSpec> stages_of(const Shape& shape) {
                      .recompute_every = shape.recompute_every,
                      .shards_update = true,
                      .tied = shape.tied,
+                     .sums_shared = shape.recompute_every == 1,
                      .stage = stage,
                      .bucket_blocks = buckets});
   }

@@ -37,6 +37,7 @@ StepSpec spec_of(const Shape& shape) {
           .shards_weights = shape.shards_weights,
           .copies_on_hosts = shape.copies_on_hosts,
           .tied = shape.tied,
+          .sums_shared = shape.recompute_every == 1,
           .stage = breadth_first_stage({{0, 1}, {1, 3}, {3, 4}}, micro_batches),
           .bucket_blocks = {0, 1, 2, 3}};
 }

@@ -36,6 +36,7 @@ void for_each_spec(const std::function<void(const StepSpec&)>& body, int most_la
                       .micro_batches = micro_batches,
                       .recompute_every = recompute,
                       .shards_update = shards_update,
+                      .sums_shared = recompute == 1,
                       .bucket_blocks = buckets});
               }
             }

@@ -162,8 +162,6 @@ TEST(ParseRun, RefusesValuesOutOfRange) {
   EXPECT_EQ(error_of("[optimizer]\nname = \"adam\""),
             "run.toml:2: optimizer.name must be one of adamw, sgd, not 'adam'; did you mean 'adamw'?");
   EXPECT_THAT(error_of("[model]\npreset = \"gpt2-124\""), HasSubstr("did you mean 'gpt2-124m'?"));
-  EXPECT_EQ(error_of("[parallelism]\ntensor = 2"),
-            "run.toml:2: parallelism.tensor is not supported by this version; leave it out");
 }
 
 TEST(ParseRun, RefusesWhatIsNotToml) {

@@ -95,7 +95,7 @@ void expect_as_predicted(const spec::RunSpec& run) {
   const at::Tensor values = at::zeros({layout.elements()}, nn::scalar_type_of(run.training.dtype));
   const model::Parameters parameters(layout, values, at::zeros({layout.elements()}, at::kFloat));
   const model::Batch batch = batch_of(run);
-  const std::vector<schedule::BlockMemory> expected = plan::block_memory(run.model, run.training);
+  const std::vector<schedule::BlockMemory> expected = plan::block_memory(run);
   ASSERT_EQ(expected.size(), model.blocks.size());
 
   const CountedAllocations counting;

@@ -30,10 +30,11 @@ std::vector<schedule::PipelineSpec> pipelines_of(int stages) {
 }  // namespace
 
 std::string shown(const Layout& layout) {
-  return fmt::format("lanes from {}, {} stages of {}, ZeRO {}, recompute {}, {} hosts",
-                     fmt::join(layout.lanes.first_lane, " "), layout.pipeline.stages,
-                     name_of(layout.pipeline.schedule), layout.zero_stage, layout.recompute_every,
-                     layout.hosts);
+  return fmt::format("lanes from {}, tensor {}{}, {} stages of {}, ZeRO {} on {} hosts, recompute {}",
+                     fmt::join(layout.lanes.first_lane, " "), layout.tensor,
+                     layout.sequence_parallel ? " with tokens divided" : "", layout.pipeline.stages,
+                     name_of(layout.pipeline.schedule), layout.zero_stage, layout.hosts,
+                     layout.recompute_every);
 }
 
 Setting setting_of(SmallModel model, DType dtype) {
@@ -48,22 +49,37 @@ Setting setting_of(SmallModel model, DType dtype) {
           .heads = 8,
           .kv_heads = model == SmallModel::llama_with_2_kv_heads ? 2 : 4,
           .vocabulary = 1003,
-          .steps = 5};
+          .steps = 5,
+          .tensor_lanes = kTensorLanes};
 }
 
 std::vector<Layout> all_layouts() {
   std::vector<Layout> layouts;
-  for (const int stages : {1, 2, 4}) {
-    for (const int data : {1, 2, 3, 4}) {
-      if (stages * data > 8) continue;
-      for (const schedule::PipelineSpec& pipeline : pipelines_of(stages)) {
-        for (const int zero_stage : {0, 1, 2, 3}) {
-          if (data == 1 && zero_stage > 0) continue;
-          for (const int recompute : {0, 1}) {
-            layouts.push_back({even_ownership(kLayoutLanes, data), pipeline, zero_stage, recompute});
+  const auto add = [&](const Layout& layout) {
+    for (const int zero_stage : {0, 1, 2, 3}) {
+      if (layout.lanes.world() == 1 && zero_stage > 0) continue;
+      for (const int recompute : {0, 1}) {
+        layouts.push_back(layout);
+        layouts.back().zero_stage = zero_stage;
+        layouts.back().recompute_every = recompute;
+      }
+      if (layout.lanes.world() < 4 || zero_stage == 0) continue;
+      layouts.push_back(layout);
+      layouts.back().zero_stage = zero_stage;
+      layouts.back().hosts = 2;
+    }
+  };
+  for (const int tensor : {1, 2, 4}) {
+    for (const bool sequence_parallel : {false, true}) {
+      for (const int stages : {1, 2, 4}) {
+        for (const int data : {1, 2, 3, 4}) {
+          if (stages * data * tensor > 8) continue;
+          for (const schedule::PipelineSpec& pipeline : pipelines_of(stages)) {
+            add({.lanes = even_ownership(kLayoutLanes, data),
+                 .pipeline = pipeline,
+                 .tensor = tensor,
+                 .sequence_parallel = sequence_parallel});
           }
-          if (data < 4 || zero_stage == 0) continue;
-          layouts.push_back({even_ownership(kLayoutLanes, data), pipeline, zero_stage, 0, 2});
         }
       }
     }
@@ -77,6 +93,8 @@ void expect_bits_of_one_process(const Layout& layout, const Setting& setting, co
   on_layout.zero_stage = layout.zero_stage;
   on_layout.hosts = layout.hosts;
   on_layout.recompute_every = layout.recompute_every;
+  on_layout.tensor = layout.tensor;
+  on_layout.sequence_parallel = layout.sequence_parallel;
   for (const Outcome& outcome : train(layout.lanes, on_layout)) expect_same(outcome, alone, shown(layout));
 }
 

@@ -26,7 +26,7 @@ TEST(Layouts, ASampleOfAllGivesTheBitsOfOneProcess) {
       const Setting setting = setting_of(model, dtype);
       const Outcome alone = train(even_ownership(kLayoutLanes, 1), setting).front();
       // A prime, so that all layouts come up in the course of the models.
-      for (; next < layouts.size(); next += 29) expect_bits_of_one_process(layouts[next], setting, alone);
+      for (; next < layouts.size(); next += 61) expect_bits_of_one_process(layouts[next], setting, alone);
       next -= layouts.size();
     }
   }
@@ -52,6 +52,7 @@ class Draw {
     setting.micro_batches = 1 + up_to(2);
     setting.layers = 1 + up_to(5);
     setting.steps = 2;
+    setting.tensor_lanes = 1 << up_to(3);
     setting.bucket_elements = std::int64_t{1} << up_to(20);
     return setting;
   }
@@ -69,7 +70,11 @@ class Draw {
     if (layout.pipeline.schedule == PipelineSchedule::zbv && most_chunks < 2) {
       layout.pipeline.schedule = PipelineSchedule::zbh1;
     }
-    layout.lanes = lanes(lane_count, 1 + up_to(8 / layout.pipeline.stages - 1));
+    while (2 * layout.tensor <= std::min(setting.tensor_lanes, 8 / layout.pipeline.stages) && up_to(1) == 1) {
+      layout.tensor *= 2;
+    }
+    layout.sequence_parallel = up_to(1) == 1;
+    layout.lanes = lanes(lane_count, 1 + up_to(8 / layout.pipeline.stages / layout.tensor - 1));
     layout.zero_stage = up_to(3);
     layout.recompute_every = up_to(3);
     layout.hosts = up_to(layout.lanes.world());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include <ATen/ops/empty.h>
@@ -10,6 +11,8 @@
 
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/model/gpt/model.h"
+#include "lockstep/model/gpt/shard_rules.h"
+#include "lockstep/model/llama/shard_rules.h"
 #include "lockstep/transport/loopback/endpoint.h"
 
 namespace lockstep::train {
@@ -41,6 +44,19 @@ model::Model model_of(const Setting& setting) {
   return model::llama::make(config);
 }
 
+Division division_of(const Setting& setting) {
+  return {setting.is_gpt ? model::gpt::shard_rules() : model::llama::shard_rules(),
+          {.heads = setting.heads,
+           .kv_heads = setting.is_gpt ? setting.heads : setting.kv_heads,
+           .ffn_width = 2 * setting.width}};
+}
+
+std::vector<std::int64_t> hidden_of(const Setting& setting, const nn::LaneTeam* team) {
+  const nn::Lanes lanes = {team, kRows * kLength};
+  if (lanes.divide_tokens()) return {lanes.held().count, setting.width};
+  return {kRows, kLength, setting.width};
+}
+
 // Blocks cost the same.
 plan::PipelinePlan plan_of(const Setting& setting, const model::Model& model) {
   plan::PipelinePlan plan = {.placement = schedule::placement_of(setting.pipeline),
@@ -65,9 +81,10 @@ class BatchesInUse {
 
 // By rank: as many of every stage on each host. Loopback does not tell where ranks are.
 std::vector<int> hosts_of(const Setting& setting, int data_ranks) {
-  const int each = data_ranks / std::max(1, setting.hosts);
+  const int each = data_ranks / std::max(1, setting.hosts) * setting.tensor;
   std::vector<int> hosts;
-  for (int rank = 0; rank < data_ranks * setting.pipeline.stages && setting.hosts > 0; ++rank) {
+  for (int rank = 0; rank < data_ranks * setting.pipeline.stages * setting.tensor && setting.hosts > 0;
+       ++rank) {
     hosts.push_back(rank / each);
   }
   return hosts;
@@ -77,11 +94,19 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
   kernels::set_threads(1);
   const model::Model model = model_of(setting);
   const plan::PipelinePlan plan = plan_of(setting, model);
-  const Mesh mesh(world.size(), {.pipeline = setting.pipeline.stages, .data = lanes.world()});
+  const Mesh mesh(world.size(),
+                  {.pipeline = setting.pipeline.stages, .data = lanes.world(), .tensor = setting.tensor});
   const spec::ZeroScope scope = setting.hosts > 0 ? spec::ZeroScope::host : spec::ZeroScope::world;
-  const Holding holding =
-      holding_of(model, plan, make_groups(world, mesh, scope),
-                 {.bucket_elements = setting.bucket_elements, .zero_stage = setting.zero_stage});
+  const Groups groups = make_groups(world, mesh, scope);
+  std::optional<TensorLanes> tensor;
+  if (setting.tensor_lanes > 1) {
+    tensor.emplace(model, division_of(setting), groups.tensor,
+                   TensorLanes::Options{setting.tensor_lanes, setting.sequence_parallel});
+  }
+  const Holding holding = holding_of(model, plan, groups,
+                                     {.bucket_elements = setting.bucket_elements,
+                                      .tensor = tensor ? &*tensor : nullptr,
+                                      .zero_stage = setting.zero_stage});
   BufferPool pool(world);
   Weights weights(holding, pool,
                   {.dtype = setting.dtype, .seed = 11, .offload_folder = setting.offload_folder});
@@ -91,7 +116,7 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
                      .recompute_every = setting.recompute_every,
                      .sum = setting.sum,
                      .pipeline = plan,
-                     .hidden = {kRows, kLength, setting.width}});
+                     .hidden = hidden_of(setting, holding.team())});
   Outcome outcome;
   BatchesInUse in_use;
   for (int step = 0; step < setting.steps; ++step) {
@@ -132,7 +157,7 @@ model::Batch batch_at(int step, int lane, int micro_batch) {
 }
 
 std::vector<Outcome> train(const LaneOwnership& lanes, const Setting& setting) {
-  auto endpoints = transport::make_loopback(lanes.world() * setting.pipeline.stages);
+  auto endpoints = transport::make_loopback(lanes.world() * setting.pipeline.stages * setting.tensor);
   std::vector<Outcome> outcomes(endpoints.size());
   std::vector<std::jthread> ranks;
   for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {

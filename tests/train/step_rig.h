@@ -51,6 +51,9 @@ struct Setting {
   std::int64_t vocabulary = 61;
   int steps = 4;
   schedule::PipelineSpec pipeline = {};  // but for its micro-batches
+  int tensor = 1;                        // ranks that compute each layer together
+  int tensor_lanes = 1;
+  bool sequence_parallel = false;
 };
 
 struct Outcome {
@@ -59,7 +62,8 @@ struct Outcome {
   int most_batches = 0;            // of a rank at the same time
 };
 
-// One thread per rank; what every rank ends with. The ranks are as many as own lanes, for every stage.
+// One thread per rank; what every rank ends with. The ranks are as many as own lanes, for every stage and
+// every share of its layers.
 std::vector<Outcome> train(const LaneOwnership& lanes, const Setting& setting);
 
 void expect_same(const Outcome& found, const Outcome& expected, const std::string& what);

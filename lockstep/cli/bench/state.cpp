@@ -118,9 +118,9 @@ class MemoryBench {
     LOCKSTEP_CHECK(!last.is_null(), "a run of two steps leaves a line for each");
     const double before =
         last.at("predicted_memory_mib").get<double>() - static_cast<double>(memory.total()) / kMib;
-    const auto sharers = static_cast<double>(plan::sharers_of(run_, options_.workers, 0, host_of_));
+    const auto sharers = static_cast<double>(plan::sharers_of(run_, options_.workers, host_of_));
     const auto parameters = static_cast<double>(spec::parameter_count(run_.model)) /
-                            static_cast<double>(run_.parallelism.pipeline);
+                            static_cast<double>(run_.parallelism.pipeline * run_.parallelism.tensor);
     return {.zero_stage = zero_stage,
             .formula_mib = formula_bytes(run_, sharers) * parameters / kMib,
             .state_mib = static_cast<double>(memory.total() - memory.activations) / kMib,

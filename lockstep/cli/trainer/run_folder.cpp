@@ -68,12 +68,16 @@ std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// "4 workers (2 data-parallel x 2 stages of 1f1b)"
+// "8 workers (2 data-parallel x 2 tensor-parallel x 2 stages of 1f1b)"
 std::string workers_in_words(const spec::RunSpec& run, int workers, const spec::Workload& workload) {
+  const spec::Parallelism& parallelism = run.parallelism;
   const std::string all = counted(workers, "worker");
-  if (run.parallelism.pipeline == 1) return all;
-  return fmt::format("{} ({} data-parallel x {} stages of {})", all, workload.data_parallel,
-                     run.parallelism.pipeline, run.parallelism.schedule);
+  std::string axes;
+  if (parallelism.tensor > 1) axes += fmt::format(" x {} tensor-parallel", parallelism.tensor);
+  if (parallelism.pipeline > 1) {
+    axes += fmt::format(" x {} stages of {}", parallelism.pipeline, parallelism.schedule);
+  }
+  return axes.empty() ? all : fmt::format("{} ({} data-parallel{})", all, workload.data_parallel, axes);
 }
 
 // The one that the run names, or that `lockstep prepare` has left beside the corpus.

@@ -25,6 +25,7 @@
 #include "lockstep/spec/load.h"
 #include "lockstep/train/agreement.h"
 #include "lockstep/train/gemm_peak.h"
+#include "lockstep/train/model_of.h"
 #include "lockstep/train/run.h"
 
 namespace lockstep::cli {
@@ -165,6 +166,7 @@ int train(Arguments given) {
     // Refuse what does not fit before anything is started.
     plan::first_ownership(run, arguments.workers);
     plan::read_pipeline_plan(run, arguments.workers);
+    train::require_division(run);
     return start_workers(arguments);
   }
   return run_as_rank(run, [&](const comm::Communicator& world) { return train_here(run, world); });
@@ -190,8 +192,9 @@ void add_train(CLI::App& app, Invocation& invocation) {
       "there.\n"
       "--parallelism.pipeline P cuts the model into P stages, each on a P-th of the workers "
       "(docs/parallelism.md).\n"
-      "The same run gives the same losses and weights, bit for bit, on any number of workers and stages that "
-      "share its lanes.\n"
+      "--parallelism.tensor T has T workers compute each layer together.\n"
+      "The same run gives the same losses and weights, bit for bit, on any number of workers, stages and "
+      "shares of layers that have its lanes and tensor lanes.\n"
       "Ctrl-C ends all ranks after the same step.");
   command->callback(
       [&invocation] { invocation.action = [&invocation] { return train(invocation.trailing); }; });

@@ -96,6 +96,7 @@ int compare(const VerifyOptions& options) {
   spec::RunSpec alone = run;
   alone.parallelism.lane_weights.clear();
   alone.parallelism.pipeline = 1;
+  alone.parallelism.tensor = 1;
   const RunRecord expected = records_of(alone, 1, 1, steps).front();
   const std::vector<RunRecord> records = records_of(run, options.workers, options.hosts, steps);
   for (std::size_t rank = 0; rank < records.size(); ++rank) {
@@ -132,7 +133,8 @@ int verify(const std::vector<std::string>& arguments) {
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
   app.footer(
-      "Both runs have the lanes of the larger one. After every step the loss, the gradient norm, and\n"
+      "Both runs have the lanes and tensor lanes of the larger one. After every step the loss, the gradient "
+      "norm, and\n"
       "the gradients and the weights of each parameter are compared on every rank.\n"
       "Exit codes: 0 identical, 1 different; the step and the tensor are named.");
   check_arguments(app, app.get_name(), split.others);

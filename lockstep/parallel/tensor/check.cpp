@@ -47,6 +47,11 @@ void check_kv_heads(const DividedSizes& sizes, int lanes) {
 }  // namespace
 
 void check_tensor_lanes(const DividedSizes& sizes, int lanes, int workers) {
+  if (workers >= 1 && !std::has_single_bit(static_cast<unsigned>(workers))) {
+    const auto power = static_cast<int>(std::bit_floor(static_cast<unsigned>(workers)));
+    throw UsageError(fmt::format("parallelism.tensor = {} must be a power of two: take {} or {}", workers,
+                                 power, 2 * power));
+  }
   if (lanes < 1 || !std::has_single_bit(static_cast<unsigned>(lanes))) {
     throw UsageError(
         fmt::format("parallelism.tensor_lanes = {} must be a power of two (1, 2, 4, ...)", lanes));

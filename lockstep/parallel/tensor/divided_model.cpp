@@ -40,6 +40,13 @@ DividedModel::DividedModel(const model::Model& whole, std::span<const model::Sha
   of_lane_.head = {in_lane(whole.head.weight)};
 }
 
+model::HeldLanes DividedModel::held(int first, int count) const {
+  return {
+      .lanes = lanes_, .first = first, .count = count, .sharing = [this](const model::ParameterSpec& spec) {
+        return sharing(spec.name);
+      }};
+}
+
 const model::ParameterSpec& DividedModel::whole(std::string_view parameter) const {
   const auto found = specs_.find(parameter);
   LOCKSTEP_CHECK(found != specs_.end(), "the model has no parameter " + std::string(parameter));

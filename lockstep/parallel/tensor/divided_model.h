@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lockstep/model/block.h"
+#include "lockstep/model/parameters.h"
 #include "lockstep/model/shard_rule.h"
 #include "lockstep/parallel/tensor/shards.h"
 
@@ -22,12 +23,16 @@ class DividedModel {
   int lanes() const { return lanes_; }
 
   // What one lane has: blocks compute as those of the whole model do, and declare their parameters in the
-  // shape that a lane has. All lanes are alike, so a FlatLayout of it is the layout of any lane. First values
-  // are those of the whole parameters: see initial_part().
+  // shape that a lane has. First values are those of the whole parameters: see initial_part().
   const model::Model& of_lane() const { return of_lane_; }
+
+  // For a FlatLayout of lanes [first, first + count) of it; this must outlive the construction.
+  model::HeldLanes held(int first, int count) const;
 
   const model::ParameterSpec& whole(std::string_view parameter) const;
   LaneShard shard(std::string_view parameter, int lane) const;
+  // How many lanes have what one of them has of a parameter.
+  int sharing(std::string_view parameter) const { return shard(parameter, 0).sharing.count; }
 
  private:
   model::ParameterSpec in_lane(const model::ParameterSpec& spec) const;

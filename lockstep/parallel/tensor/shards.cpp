@@ -2,6 +2,7 @@
 #include "lockstep/parallel/tensor/shards.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "lockstep/base/error.h"
 #include "lockstep/model/initial_values.h"
@@ -12,21 +13,29 @@ namespace {
 
 using model::Shard;
 
-// Elements of `tensor` as the runs of the shard.
-at::Tensor runs_in_whole(const LaneShard& shard, const at::Tensor& whole) {
-  LOCKSTEP_CHECK(whole.is_contiguous() &&
-                 shard.first + (shard.runs - 1) * shard.distance + shard.length <= whole.numel());
-  return whole.view({-1}).as_strided({shard.runs, shard.length}, {shard.distance, 1},
-                                     whole.storage_offset() + shard.first);
+// Calls body(elements of the part, where they begin in the whole) for those of `which`, run by run. Padding
+// is in no run.
+template <typename Body>
+void each_run(const LaneShard& shard, Range which, const Body& body) {
+  const auto length = static_cast<std::size_t>(shard.length);
+  if (length == 0) return;
+  const std::size_t end = std::min(which.end, static_cast<std::size_t>(shard.elements()));
+  for (std::size_t begin = which.begin; begin < end;) {
+    const std::size_t run = begin / length;
+    const std::size_t run_end = std::min(end, (run + 1) * length);
+    body(Range{begin, run_end}, static_cast<std::size_t>(shard.first) +
+                                    run * static_cast<std::size_t>(shard.distance) + (begin - run * length));
+    begin = run_end;
+  }
 }
 
-at::Tensor runs_in_part(const LaneShard& shard, const at::Tensor& part) {
-  LOCKSTEP_CHECK(part.is_contiguous() && shard.elements() <= part.numel());
-  return part.view({-1}).narrow(0, 0, shard.elements()).view({shard.runs, shard.length});
+std::byte* element(const at::Tensor& tensor, std::size_t index) {
+  return static_cast<std::byte*>(tensor.data_ptr()) + index * tensor.element_size();
 }
 
-LaneShard whole_of(const model::ParameterSpec& parameter) {
-  return {.shape = parameter.shape, .length = parameter.elements(), .distance = parameter.elements()};
+void require_alike(const LaneShard& shard, const at::Tensor& whole, const at::Tensor& part) {
+  LOCKSTEP_CHECK(whole.is_contiguous() && part.is_contiguous() && whole.scalar_type() == part.scalar_type());
+  LOCKSTEP_CHECK(shard.first + (shard.runs - 1) * shard.distance + shard.length <= whole.numel());
 }
 
 // Each of `parts` that stand one after the other in the first dimension, cut into `pieces`, of which the lane
@@ -67,6 +76,13 @@ LaneShard by_vocabulary(const model::ParameterSpec& parameter, int lanes, int la
 
 }  // namespace
 
+LaneShard whole_of(const model::ParameterSpec& parameter) {
+  return {.shape = parameter.shape,
+          .length = parameter.elements(),
+          .distance = parameter.elements(),
+          .sharing = {0, 1}};
+}
+
 LaneShard shard_of(const model::ParameterSpec& parameter, const model::ShardRule& rule,
                    const DividedSizes& sizes, int lanes, int lane) {
   LaneShard shard;
@@ -100,23 +116,28 @@ LaneShard shard_of(const model::ParameterSpec& parameter, const model::ShardRule
 }
 
 void take_part(const LaneShard& shard, const at::Tensor& whole, const at::Tensor& part) {
-  runs_in_part(shard, part).copy_(runs_in_whole(shard, whole));
-  part.view({-1}).narrow(0, shard.elements(), part.numel() - shard.elements()).zero_();
+  require_alike(shard, whole, part);
+  part.zero_();
+  each_run(shard, {0, static_cast<std::size_t>(part.numel())}, [&](Range run, std::size_t in_whole) {
+    std::memcpy(element(part, run.begin), element(whole, in_whole), run.size() * part.element_size());
+  });
 }
 
-void put_part(const LaneShard& shard, const at::Tensor& part, const at::Tensor& whole) {
-  runs_in_whole(shard, whole).copy_(runs_in_part(shard, part));
+void put_part(const LaneShard& shard, Range which, const at::Tensor& part, const at::Tensor& whole) {
+  require_alike(shard, whole, part);
+  LOCKSTEP_CHECK(part.numel() == static_cast<std::int64_t>(which.size()));
+  each_run(shard, which, [&](Range run, std::size_t in_whole) {
+    std::memcpy(element(whole, in_whole), element(part, run.begin - which.begin),
+                run.size() * part.element_size());
+  });
 }
 
 void initial_part(const model::ParameterSpec& parameter, const LaneShard& shard, std::uint64_t seed,
-                  std::span<float> values) {
-  LOCKSTEP_CHECK(shard.elements() <= static_cast<std::int64_t>(values.size()));
-  const auto length = static_cast<std::size_t>(shard.length);
-  for (std::int64_t run = 0; run < shard.runs; ++run) {
-    model::initial_values(parameter, seed, static_cast<std::size_t>(shard.first + run * shard.distance),
-                          values.subspan(static_cast<std::size_t>(run) * length, length));
-  }
-  std::ranges::fill(values.subspan(static_cast<std::size_t>(shard.elements())), 0.0F);
+                  std::size_t first, std::span<float> values) {
+  std::ranges::fill(values, 0.0F);
+  each_run(shard, {first, first + values.size()}, [&](Range run, std::size_t in_whole) {
+    model::initial_values(parameter, seed, in_whole, values.subspan(run.begin - first, run.size()));
+  });
 }
 
 }  // namespace lockstep::parallel

@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "lockstep/mesh/lanes.h"
+#include "lockstep/mesh/range.h"
 #include "lockstep/model/parameter_spec.h"
 #include "lockstep/model/shard_rule.h"
 
@@ -47,14 +48,18 @@ struct LaneShard {
 LaneShard shard_of(const model::ParameterSpec& parameter, const model::ShardRule& rule,
                    const DividedSizes& sizes, int lanes, int lane);
 
+// What a worker has of a parameter that is not divided.
+LaneShard whole_of(const model::ParameterSpec& parameter);
+
 // Contiguous tensors of the same dtype: of the whole parameter, and of what the lane has, whose padding
 // becomes zero.
 void take_part(const LaneShard& shard, const at::Tensor& whole, const at::Tensor& part);
-void put_part(const LaneShard& shard, const at::Tensor& part, const at::Tensor& whole);
+// `part` has the elements `which` of what the lane has.
+void put_part(const LaneShard& shard, Range which, const at::Tensor& part, const at::Tensor& whole);
 
-// The first values of what the lane has: those of the whole parameter (model/initial_values.h). `values` has
-// room for the padding.
+// The first values of the elements from `first` on of what the lane has: those of the whole parameter
+// (model/initial_values.h), and zero for padding.
 void initial_part(const model::ParameterSpec& parameter, const LaneShard& shard, std::uint64_t seed,
-                  std::span<float> values);
+                  std::size_t first, std::span<float> values);
 
 }  // namespace lockstep::parallel

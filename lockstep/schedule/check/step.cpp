@@ -38,6 +38,8 @@ class Checker {
  private:
   void play(const Action& action) {
     passes_.count_besides(sums_.bytes());
+    require(!sums_.awaits_shared() || action.act == Act::sum_shared,
+            "a lane goes on before what tensor lanes share of its gradients is summed");
     switch (action.act) {
       case Act::clear:
         passes_.begin_lane(action);
@@ -70,6 +72,8 @@ class Checker {
       case Act::backward_weight:
         if (passes_.add_weights(action)) sums_.complete(action);
         return;
+      case Act::sum_shared:
+        return sums_.sum_shared(action);
       case Act::merge:
         return sums_.merge(action);
       case Act::reduce:

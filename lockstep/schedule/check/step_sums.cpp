@@ -42,6 +42,22 @@ void SumChecker::count_slots(std::size_t bucket, int change) {
 }
 
 void SumChecker::complete(const Action& action) {
+  if (spec_.sums_shared) {
+    unsummed_ = action;
+  } else {
+    hold_lane(action);
+  }
+}
+
+void SumChecker::sum_shared(const Action& action) {
+  require(unsummed_ && unsummed_->lane == action.lane && unsummed_->block == action.block &&
+              unsummed_->slot == action.slot,
+          "what tensor lanes share is summed of a lane that is not complete, or twice");
+  unsummed_.reset();
+  hold_lane(action);
+}
+
+void SumChecker::hold_lane(const Action& action) {
   for (std::size_t bucket = 0; bucket < phases_.size(); ++bucket) {
     if (spec_.bucket_blocks[bucket] != action.block) continue;
     at(action.slot, static_cast<int>(bucket)) = {Contents::State::lane, {action.lane, 1}};

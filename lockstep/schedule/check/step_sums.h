@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,10 @@ class SumChecker {
   SumChecker(const StepSpec& spec, const StepProgram& program);
 
   void clear(const Action& action, const Chunk& chunk);
-  // The lane has all its gradients of the block.
+  // The lane has all its gradients of the block; with tensor lanes, once what they share is summed.
   void complete(const Action& action);
+  void sum_shared(const Action& action);
+  bool awaits_shared() const { return unsummed_.has_value(); }
   void merge(const Action& action);
   void reduce(const Action& action, int chunk);
   void add_hosts(const Action& action);
@@ -51,6 +54,7 @@ class SumChecker {
 
   enum class Presence { absent, coming, there };
 
+  void hold_lane(const Action& action);
   BucketMemory memory(std::size_t bucket) const;
   void count_slots(std::size_t bucket, int change);
   void release_slots(const Action& action);
@@ -69,6 +73,7 @@ class SumChecker {
   std::vector<int> slots_there_;                 // by bucket: that have memory for its gradients
   std::uint64_t bytes_ = 0;
   bool clipped_ = false;
+  std::optional<Action> unsummed_;  // a lane that is complete but for what tensor lanes share
 };
 
 }  // namespace lockstep::schedule

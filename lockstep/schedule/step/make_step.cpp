@@ -194,6 +194,9 @@ class StepMaker {
       if (sends_head()) add({.act = Act::receive_head_gradient, .lane = pass.lane, .slot = pass.slot});
       add({.act = Act::settle, .lane = pass.lane, .slot = pass.slot});
     }
+    if (spec_.sums_shared) {
+      add({.act = Act::sum_shared, .lane = pass.lane, .block = block, .slot = pass.slot});
+    }
     for (std::size_t bucket = 0; bucket < spec_.bucket_blocks.size(); ++bucket) {
       if (spec_.bucket_blocks[bucket] != block) continue;
       for (const Merge& merge : merges) {

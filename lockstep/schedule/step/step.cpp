@@ -41,6 +41,8 @@ std::string_view name_of(Act act) {
       return "receive_head_gradient";
     case Act::settle:
       return "settle";
+    case Act::sum_shared:
+      return "sum_shared";
     case Act::merge:
       return "merge";
     case Act::reduce:

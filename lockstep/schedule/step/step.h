@@ -23,6 +23,10 @@
 // what block 0 adds, likewise. So block 0 puts its additions off until the lane ends. When the two are on
 // different stages, the one with the loss has a copy of the parameter: it sends the head's gradient of each
 // lane to the other, which updates the parameter and sends it back.
+//
+// Layers may be computed in *tensor lanes* (nn/lanes.h), by one rank or by several that all run this program.
+// What their lanes share is summed over them as soon as a lane of the batch has all its gradients of a block,
+// before it is added to those of other lanes.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +56,9 @@ enum class Act : std::uint8_t {
   send_gradient,       // lane, micro_batch, chunk: that of the input of its first block, to the part before
   send_head_gradient,  // lane, slot: that of the tied head, to the stage that has the first block
   receive_head_gradient,  // lane, slot: waits for it
-  settle,     // lane, slot: the gradients that block 0 has put off are added on top of the tied head's
-  merge,      // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
+  settle,      // lane, slot: the gradients that block 0 has put off are added on top of the tied head's
+  sum_shared,  // lane, block, slot: those of parameters that several tensor lanes share become their sums
+  merge,       // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
   reduce,     // bucket: starts the sum over all ranks; the result, or this rank's share of it, will be in the
               // first piece's slot
   add_hosts,  // bucket, when hosts have copies: waits for the sum inside the host, starts adding those of
@@ -130,6 +135,7 @@ struct StepSpec {
   bool shards_weights = false;    // implies both
   bool copies_on_hosts = false;   // what is shared out is so inside each host; implies shards_update
   bool tied = false;
+  bool sums_shared = false;  // there are tensor lanes
   // None: the rank holds the whole model.
   std::optional<Stage> stage = {};
   // By bucket: the block (of the rank) whose backward pass is the last to add to its gradients.

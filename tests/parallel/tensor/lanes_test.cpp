@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/kernels/compute/threads.h"
+#include "lockstep/kernels/compute/update/vectors.h"
 #include "lockstep/model/gpt/model.h"
 #include "lockstep/model/gpt/shard_rules.h"
 #include "lockstep/model/llama/model.h"
@@ -21,7 +22,6 @@
 #include "lockstep/nn/head_loss.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/parallel/tensor/divided_model.h"
-#include "lockstep/parallel/tensor/lane_parameters.h"
 #include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/parallel/tensor/shared_gradients.h"
 #include "lockstep/parallel/tensor/team.h"
@@ -106,7 +106,7 @@ void fill(ParameterSpec spec, const LaneShard& shard, const at::Tensor& part) {
   spec.initial = model::Initial::normal;
   spec.deviation = 0.1F;
   const at::Tensor values = at::empty({part.numel()}, at::kFloat);
-  initial_part(spec, shard, 7, nn::floats_of(values));
+  initial_part(spec, shard, 7, 0, nn::floats_of(values));
   part.view({-1}).copy_(values.add(centre));
 }
 
@@ -116,19 +116,25 @@ class Share {
   Share(const model::Model& model, const Setting& setting, const nn::LaneShare& share)
       : share_(share),
         model_(model, rules_of(setting), sizes_of(setting), share.lanes),
-        layout_(model_.of_lane()),
-        values_(at::zeros({share.count, layout_.elements()}, setting.dtype)),
-        gradients_(at::zeros({share.count, layout_.elements()}, at::kFloat)) {
+        layout_(model_.of_lane(), std::vector<Range>{{0, model.blocks.size()}}, kernels::kSquaresBlock,
+                model_.held(share.first, share.count)),
+        values_(at::zeros({layout_.elements()}, setting.dtype)),
+        gradients_(at::zeros({layout_.elements()}, at::kFloat)),
+        parameters_(layout_, values_, gradients_) {
     for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
-      const std::string& name = layout_.specs()[i].name;
-      for (int lane = 0; lane < share.count; ++lane) {
-        fill(model_.whole(name), model_.shard(name, share.first + lane), part(values_, i, lane));
-      }
+      fill(model_.whole(layout_.specs()[i].name), shard(i), part(values_, i));
     }
-    parameters_.emplace(model_, layout_, values_, gradients_);
   }
 
-  const LaneParameters& parameters() const { return *parameters_; }
+  const model::Parameters& parameters() const { return parameters_; }
+  nn::DividedHead head() const { return {parameters_.heads(), kVocabulary}; }
+
+  // As evaluation computes it, which has no memory for gradients.
+  at::Tensor loss_of(const at::Tensor& hidden, const at::Tensor& targets, const nn::Lanes& lanes) const {
+    const at::Tensor nothing = at::empty({1}, at::kFloat).expand({layout_.elements()});
+    const model::Parameters only_values(layout_, values_, nothing);
+    return nn::head_loss(hidden, {only_values.heads(), kVocabulary}, targets, lanes);
+  }
 
   // What the lanes here have of each gradient at its place in the whole parameter, zero elsewhere.
   std::map<std::string, at::Tensor> gradients(const comm::Communicator& group) const {
@@ -136,32 +142,40 @@ class Share {
     std::map<std::string, at::Tensor> whole;
     for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
       const std::string& name = layout_.specs()[i].name;
-      whole[name] = at::zeros(model_.whole(name).shape, at::kFloat);
-      for (int lane = 0; lane < share_.count; ++lane) {
-        put_part(model_.shard(name, share_.first + lane), part(gradients_, i, lane), whole[name]);
-      }
+      at::Tensor& gradient = whole[name];
+      if (!gradient.defined()) gradient = at::zeros(model_.whole(name).shape, at::kFloat);
+      const at::Tensor mine = part(gradients_, i);
+      put_part(shard(i), {0, static_cast<std::size_t>(mine.numel())}, mine, gradient);
     }
     return whole;
   }
 
  private:
-  at::Tensor part(const at::Tensor& all, std::size_t index, int lane) const {
+  at::Tensor part(const at::Tensor& all, std::size_t index) const {
     const auto [first, count] = layout_.places()[index];
-    return all[lane].narrow(0, first, count);
+    return all.narrow(0, first, count);
+  }
+
+  LaneShard shard(std::size_t index) const {
+    return model_.shard(layout_.specs()[index].name, layout_.lane_of(index));
   }
 
   void sum_shared(const comm::Communicator& group) const {
-    std::map<int, std::vector<std::vector<at::Tensor>>> by_sharing;
+    std::map<int, std::map<std::string, std::vector<at::Tensor>>> by_sharing;
     for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
-      const int sharing = model_.shard(layout_.specs()[i].name, 0).sharing.count;
-      if (sharing == 1) continue;
-      std::vector<at::Tensor>& lanes = by_sharing[sharing].emplace_back();
-      for (int lane = 0; lane < share_.count; ++lane) lanes.push_back(part(gradients_, i, lane));
+      const std::string& name = layout_.specs()[i].name;
+      if (const int sharing = model_.sharing(name); sharing > 1) {
+        by_sharing[sharing][name].push_back(part(gradients_, i));
+      }
     }
     std::vector<int> numbers;
     for (const auto& [sharing, gradients] : by_sharing) numbers.push_back(sharing);
     const SharedGradients shared(group, share_.lanes, numbers);
-    for (const auto& [sharing, gradients] : by_sharing) shared.sum(gradients, sharing);
+    for (const auto& [sharing, by_name] : by_sharing) {
+      std::vector<std::vector<at::Tensor>> gradients;
+      for (const auto& [name, lanes] : by_name) gradients.push_back(lanes);
+      shared.sum(gradients, sharing);
+    }
   }
 
   nn::LaneShare share_;
@@ -169,7 +183,7 @@ class Share {
   model::FlatLayout layout_;
   at::Tensor values_;
   at::Tensor gradients_;
-  std::optional<LaneParameters> parameters_;
+  model::Parameters parameters_;
 };
 
 struct Outcome {
@@ -184,7 +198,7 @@ Outcome computed(const Setting& setting, const comm::Communicator& group, const 
   kernels::set_threads(setting.threads);
   const model::Model model = model_of(setting);
   const Share share(model, setting, team == nullptr ? nn::LaneShare() : team->share());
-  const LaneParameters& parameters = share.parameters();
+  const model::Parameters& parameters = share.parameters();
   Outcome outcome;
   for (int number = 0; number < 2; ++number) {
     model::Batch batch = batch_of(setting, number);
@@ -199,9 +213,9 @@ Outcome computed(const Setting& setting, const comm::Communicator& group, const 
     }
     EXPECT_TRUE(again.equal(hidden)) << "what is not recorded has the same bits";
     outcome.hidden.push_back(nn::gather_tokens(hidden, lanes).clone());
-    outcome.losses_alone.push_back(nn::head_loss(hidden, parameters.head(), batch.targets, lanes));
+    outcome.losses_alone.push_back(share.loss_of(hidden, batch.targets, lanes));
     const nn::HeadLoss loss =
-        nn::head_loss_with_gradients(hidden, parameters.head(), batch.targets, kScale, lanes);
+        nn::head_loss_with_gradients(hidden, share.head(), batch.targets, kScale, lanes);
     outcome.losses.push_back(loss.losses);
     at::Tensor gradient = loss.x_gradient;
     for (std::size_t i = model.blocks.size(); i-- > 0;) gradient = backward(std::move(passes[i]), gradient);

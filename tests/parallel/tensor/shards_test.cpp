@@ -80,9 +80,14 @@ TEST(Shards, MakeUpTheWholeParameter) {
         take_part(shard, whole, part);
         EXPECT_EQ(part.gt(0).sum().item<std::int64_t>(), shard.elements());
         EXPECT_EQ(part.lt(0).sum().item<std::int64_t>(), 0) << "padding is zero";
-        put_part(shard, part, again);
+        const auto elements = static_cast<std::size_t>(part.numel());
+        // In two pieces, cut anywhere.
+        const std::size_t cut = elements / 3 + 1;
+        const at::Tensor flat = part.view({-1});
+        put_part(shard, {0, cut}, flat.slice(0, 0, static_cast<std::int64_t>(cut)), again);
+        put_part(shard, {cut, elements}, flat.slice(0, static_cast<std::int64_t>(cut)), again);
         const at::Tensor mine = at::zeros(spec.shape, at::kFloat);
-        put_part(shard, at::full(shard.shape, 1.0 / shard.sharing.count, at::kFloat), mine);
+        put_part(shard, {0, elements}, at::full(shard.shape, 1.0 / shard.sharing.count, at::kFloat), mine);
         times.add_(mine);
         shared += shard.sharing.count;
       }
@@ -120,7 +125,10 @@ TEST(Shards, HaveTheFirstValuesOfTheWhole) {
       const at::Tensor expected = at::empty(shard.shape, at::kFloat);
       take_part(shard, whole, expected);
       const at::Tensor found = at::empty(shard.shape, at::kFloat);
-      initial_part(spec, shard, 3, {found.data_ptr<float>(), static_cast<std::size_t>(found.numel())});
+      const std::span<float> values(found.data_ptr<float>(), static_cast<std::size_t>(found.numel()));
+      const std::size_t cut = values.size() / 3;
+      initial_part(spec, shard, 3, 0, values.first(cut));
+      initial_part(spec, shard, 3, cut, values.subspan(cut));
       EXPECT_TRUE(found.equal(expected));
     }
   });
