@@ -69,16 +69,28 @@ class TrainBench {
     if (system == "inexact") return our_turn(output, options_.workers, {"--comm.exact", "false"});
     if (system == "unshared") return our_turn(output, options_.workers, {"--parallelism.zero_stage", "0"});
     if (system == "1f1b") return our_turn(output, options_.workers, {"--parallelism.schedule", "1f1b"});
-    if (system == "data-parallel") return our_turn(output, options_.workers, as_data_parallel());
-    if (system == "one-process") return our_turn(output, 1, {"--parallelism.pipeline", "1"});
+    if (system == "undivided") return our_turn(output, options_.workers, undivided_layers());
+    if (system == "data-parallel") {
+      return our_turn(output, options_.workers, as_data_parallel(options_.workers));
+    }
+    if (system == "two-workers") return our_turn(output, 2, as_data_parallel(2));
+    if (system == "one-process") {
+      return our_turn(output, 1, {"--parallelism.pipeline", "1", "--parallelism.tensor", "1"});
+    }
     return our_turn(output, options_.workers, {});
   }
 
+  static std::vector<std::string> undivided_layers() {
+    return {"--parallelism.tensor", "1", "--parallelism.tensor_lanes", "1"};
+  }
+
   // Of the same global batch.
-  std::vector<std::string> as_data_parallel() const {
-    const auto workers = std::bit_ceil(static_cast<std::uint64_t>(options_.workers));
-    const auto lanes = std::max(workers, static_cast<std::uint64_t>(workload_.lanes));
-    return {"--parallelism.pipeline", "1", "--parallelism.lanes", std::to_string(lanes)};
+  std::vector<std::string> as_data_parallel(int workers) const {
+    const auto least = std::bit_ceil(static_cast<std::uint64_t>(workers));
+    const auto lanes = std::max(least, static_cast<std::uint64_t>(workload_.lanes));
+    std::vector<std::string> flags = undivided_layers();
+    flags.insert(flags.end(), {"--parallelism.pipeline", "1", "--parallelism.lanes", std::to_string(lanes)});
+    return flags;
   }
 
   TrainTurn our_turn(const std::string& output, int workers, const std::vector<std::string>& flags) const {

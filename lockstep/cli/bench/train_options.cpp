@@ -5,6 +5,7 @@
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/arguments.h"
@@ -19,13 +20,14 @@
 namespace lockstep::cli {
 namespace {
 
-const std::vector<std::string> kOpponents = {"pytorch", "one-process", "data-parallel",
-                                             "1f1b",    "inexact",     "unshared"};
+const std::vector<std::string> kOpponents = {"pytorch",   "one-process", "two-workers", "data-parallel",
+                                             "undivided", "1f1b",        "inexact",     "unshared"};
 
 constexpr const char* kNotes =
     "Every turn is a run of `lockstep train` on random tokens, and then one of each opponent with the same "
     "model and batch: pytorch is DistributedDataParallel of /usr/bin/python3's torch, one-process the same "
-    "run in a single process with all the threads, data-parallel the same without pipeline, 1f1b the same "
+    "run in a single process with all the threads, data-parallel the same without pipeline and tensor "
+    "parallelism, two-workers that with two of them, undivided the same with one tensor lane, 1f1b the same "
     "with that schedule, inexact the same with comm.exact = false, unshared the same with "
     "parallelism.zero_stage = 0. A figure is the median over turns of the median step "
     "after the first, with the least and the largest turn beside it. gflops counts 6 N + 12 L H Q T per "
@@ -62,9 +64,8 @@ void declare(CLI::App& app, Texts& texts, TrainBenchOptions& options) {
   app.add_option("--turns", options.turns, "Turns of each system")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
-  app.add_option(
-      "--against", texts.against,
-      "Opponents, separated by commas: pytorch, one-process, data-parallel, 1f1b, inexact, unshared");
+  app.add_option("--against", texts.against,
+                 fmt::format("Opponents, separated by commas: {}", fmt::join(kOpponents, ", ")));
   app.add_flag("--json", options.json, "One JSON object per line");
 }
 
