@@ -81,6 +81,18 @@ TEST(Sharding, ACopyOnEveryHostTogetherWithPipelines) {
   }
 }
 
+TEST(Sharding, ACopyOnEveryHostTogetherWithSharedLayers) {
+  Setting setting = {.dropout = 0.2F, .steps = 3, .tensor_lanes = 2};
+  const Outcome alone = train(even_ownership(4, 1), setting).front();
+  setting.tensor = 2;
+  setting.hosts = 2;
+  for (const int zero_stage : {1, 3}) {
+    setting.zero_stage = zero_stage;
+    expect_bits(setting, even_ownership(4, 4), alone);
+    expect_bits(setting, {{0, 1, 1, 2, 4}}, alone);
+  }
+}
+
 TEST(Sharding, BucketsAndRecomputationDoNotShow) {
   Setting setting = {.micro_batches = 3, .dropout = 0.2F, .layers = 5};
   const Outcome alone = train(even_ownership(4, 1), setting).front();
