@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/workers.h"
 
+#include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
 
@@ -13,6 +14,12 @@ void require_success(const rendezvous::LaunchResult& result) {
   throw WorkerFailed(code, code >= kSignalBase ? result.first_failure->to_string() +
                                                      "; it was the first to fail, and the others were ended"
                                                : "");
+}
+
+void add_pretended_hosts(CLI::App& app, int& hosts) {
+  app.add_option("--hosts", hosts, "Hosts that the processes take themselves to be on, all being on this one")
+      ->check(whole_number(1, rendezvous::kMaxWorld))
+      ->capture_default_str();
 }
 
 }  // namespace lockstep::cli

@@ -195,6 +195,11 @@ std::string_view Communicator::link_to(Rank peer) const {
   return kind;
 }
 
+std::vector<int> Communicator::hosts() const {
+  const std::vector<int>& told = group_->settings.hosts;
+  return told.empty() ? std::vector<int>(static_cast<std::size_t>(size()), 0) : told;
+}
+
 int Communicator::ranks_on_this_host() const {
   return engine_->ranks_on_this_host();
 }

@@ -114,6 +114,7 @@ struct GroupSettings {
   std::chrono::milliseconds timeout{30'000};
   bool exact = true;
   std::vector<int> hosts = {};  // by rank: equal numbers share a host; empty: all share one
+  bool hosts_are_near = true;   // false: to the choice of algorithms every rank is a host of its own
   LinkModel links = {};         // what the choice of algorithms rests on; the same on all ranks
 };
 
@@ -131,6 +132,9 @@ class Communicator {
 
   // Ranks of the whole world, this one included, that compete for this host's cores.
   int ranks_on_this_host() const;
+
+  // By rank: equal numbers share a host. Over MPI every rank counts as a host.
+  std::vector<int> hosts() const;
 
   // What carries messages to the peer: "loopback", "shm", "tcp", "mpi".
   std::string_view link_to(Rank peer) const;

@@ -165,8 +165,9 @@ Communicator connect(const Placement& placement, const ConnectOptions& options) 
         "transport shm needs all ranks on one host, but {} is on another one than {}: use auto or tcp",
         table.peers[0].to_string(), table.peers.back().to_string()));
   }
+  group.hosts = host_numbers(table);
   // Over sockets alone, ranks of one host are as far apart as any others.
-  group.hosts = options.carrier == Carrier::tcp ? all_apart(table.world()) : host_numbers(table);
+  group.hosts_are_near = options.carrier != Carrier::tcp;
 
   std::unique_ptr<Endpoint> shm;
   std::unique_ptr<Endpoint> tcp;

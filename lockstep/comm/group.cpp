@@ -2,6 +2,7 @@
 #include "lockstep/comm/group.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "lockstep/base/error.h"
@@ -17,6 +18,11 @@ Rank rank_among(const std::vector<Rank>& members, Rank endpoint_rank) {
 }
 
 Topology topology_of(const GroupSettings& settings, std::size_t world) {
+  if (!settings.hosts_are_near) {
+    Topology apart = {.host_of = std::vector<int>(world)};
+    std::iota(apart.host_of.begin(), apart.host_of.end(), 0);
+    return apart;
+  }
   return {.host_of = settings.hosts.empty() ? std::vector<int>(world, 0) : settings.hosts};
 }
 

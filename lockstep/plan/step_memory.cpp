@@ -5,6 +5,7 @@
 
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
+#include "lockstep/mesh/host_grid.h"
 #include "lockstep/plan/block_memory.h"
 #include "lockstep/plan/buckets.h"
 #include "lockstep/plan/lanes.h"
@@ -19,8 +20,9 @@ namespace {
 // What the rank has to do with of the whole.
 struct Share {
   Coordinates place;
-  int sharers = 1;  // data-parallel workers
+  int sharers = 1;
   int zero_stage = 0;
+  bool copies_on_hosts = false;
   PipelinePlan pipeline;
   std::vector<std::int64_t> parameters;  // by block; a head of its own is with the last
   std::int64_t lanes = 1;                // tensor lanes of the rank
@@ -30,12 +32,13 @@ struct Share {
   bool has_head() const { return has_part(pipeline.placement.parts() - 1); }
 };
 
-Share share_of(const spec::RunSpec& run, int world, Rank rank) {
+Share share_of(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of) {
   const Mesh mesh = mesh_of(run, world);
-  const int sharers = mesh.size(Axis::data);
+  const int sharers = sharers_of(run, world, host_of);
   Share share = {.place = mesh.coordinates_of(rank),
                  .sharers = sharers,
                  .zero_stage = sharers > 1 ? static_cast<int>(run.parallelism.zero_stage) : 0,
+                 .copies_on_hosts = sharers > 1 && sharers < mesh.size(Axis::data),
                  .pipeline = read_pipeline_plan(run, world),
                  .parameters = {},
                  .lanes = spec::tensor_lanes(run.parallelism) / run.parallelism.tensor,
@@ -83,6 +86,7 @@ schedule::StepSpec step_of(const spec::RunSpec& run, int world, const Share& sha
       .shards_update = share.zero_stage >= 1,
       .shards_gradients = share.zero_stage >= 2,
       .shards_weights = share.zero_stage >= 3,
+      .copies_on_hosts = share.zero_stage >= 1 && share.copies_on_hosts,
       .tied = is_tied(run.model),
       .block_memory = block_memory(run)};
   const int micro_batches = (step.end_lane - step.first_lane) * step.micro_batches;
@@ -153,8 +157,14 @@ std::uint64_t optimizer_memory(const spec::RunSpec& run, const Share& share, std
 
 }  // namespace
 
-StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank) {
-  const Share share = share_of(run, world, rank);
+int sharers_of(const spec::RunSpec& run, int world, std::span<const int> host_of) {
+  const Mesh mesh = mesh_of(run, world);
+  const bool is_shared_inside_hosts = run.parallelism.zero_scope == spec::ZeroScope::host && !host_of.empty();
+  return is_shared_inside_hosts ? data_grid(mesh, host_of).ranks_per_host : mesh.size(Axis::data);
+}
+
+StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of) {
+  const Share share = share_of(run, world, rank, host_of);
   const schedule::StepCost cost = cost_of_step(run, world, share);
   const auto [updated, borrowed] = parameters_of(run, share);
   const auto sharers = static_cast<std::uint64_t>(share.sharers);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "lockstep/base/rank.h"
 #include "lockstep/spec/run_spec.h"
@@ -21,7 +22,11 @@ struct StepMemory {
 };
 
 // Of a rank of `world`, when the run begins: counts its step program, which is proved on the way. For a
-// checked run.
-StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank);
+// checked run. `host_of` by rank: equal numbers share a host; empty: all share one. UsageError as
+// data_grid().
+StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of = {});
+
+// How many ranks share out among them what ZeRO shares out.
+int sharers_of(const spec::RunSpec& run, int world, std::span<const int> host_of = {});
 
 }  // namespace lockstep::plan

@@ -196,7 +196,8 @@ WorkerGroup group_of(const LaunchOptions& options, const Secret& secret) {
                     .master = {"127.0.0.1", 0, {}},
                     .run = fmt::format("launch-{}", ::getpid()),
                     .secret = secret,
-                    .cores = usable_cores()};
+                    .cores = usable_cores(),
+                    .pretended_hosts = options.pretended_hosts};
   if (const auto& hosts = options.hosts) {
     group.world = hosts->world;
     group.first_rank = hosts->first_rank;

@@ -17,7 +17,10 @@ struct LaunchOptions {
   std::vector<std::string> command;  // argv; executed directly, never by a shell
   int workers = 1;                   // to start on this host
   Environment environment;           // of this process, for the workers and for the secret's origin
-  bool prefix_output = false;        // "[2] " before each line of rank 2
+  // Workers take themselves for those of so many hosts, as many on each if that can be, and talk through
+  // sockets from one to another: to try out on one host what several do.
+  int pretended_hosts = 1;
+  bool prefix_output = false;  // "[2] " before each line of rank 2
   // After the first failure the others have this long to end by themselves, then as long again after SIGTERM;
   // SIGKILL follows.
   std::chrono::milliseconds grace{5'000};

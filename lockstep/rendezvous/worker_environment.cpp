@@ -24,6 +24,10 @@ Environment worker_environment(const Environment& base, const WorkerGroup& group
   result["LOCKSTEP_RUN_ID"] = group.run;
   result["LOCKSTEP_GENERATION"] = "0";
   result.emplace("OMP_NUM_THREADS", std::to_string(std::max(1, group.cores / group.local_world)));
+  if (group.pretended_hosts > 1) {
+    result["LOCKSTEP_HOST_ID"] =
+        "pretended-" + std::to_string(local_rank * group.pretended_hosts / group.local_world);
+  }
   if (!group.secret.empty()) {
     result.erase("LOCKSTEP_SECRET_FILE");
     result["LOCKSTEP_SECRET"] = group.secret.value_for_environment();

@@ -20,6 +20,7 @@ struct WorkerGroup {
   std::string run;
   transport::Secret secret;  // handed on by value; empty: the workers find it as the launcher did
   int cores = 1;             // of this host, to share among the workers
+  int pretended_hosts = 1;   // as LaunchOptions has them
 };
 
 // Pure: the environment of one worker, from the launcher's own. What other launchers left there about ranks

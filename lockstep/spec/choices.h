@@ -25,6 +25,9 @@ constexpr auto names_of(DecayType) {
 constexpr auto names_of(Offload) {
   return std::to_array<std::string_view>({"none", "disk"});
 }
+constexpr auto names_of(ZeroScope) {
+  return std::to_array<std::string_view>({"world", "host"});
+}
 // Of the element types, those that can be trained in.
 constexpr auto names_of(DType) {
   return std::to_array<std::string_view>({"fp32", "bf16", "fp16"});

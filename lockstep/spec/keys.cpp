@@ -187,6 +187,10 @@ std::vector<Key> parallelism() {
           "what data-parallel workers share out: 0 nothing, 1 the optimizer's work and memory, 2 also the "
           "gradients, 3 also the weights",
           {{0, 3}}),
+      row<in, &P::zero_scope>(
+          "zero_scope",
+          "among whom: world, all data-parallel workers; host, those of each host, so that every host has a "
+          "copy and weights are fetched inside hosts"),
       row<in, &P::sequence_parallel>(
           "sequence_parallel",
           "between layers each tensor-parallel worker holds its share of the tokens only: less memory"),

@@ -15,8 +15,8 @@ std::int64_t parameter_count(const Model& model);
 // tied.
 std::vector<std::int64_t> block_parameter_counts(const Model& model);
 
-// What one of `lanes` tensor lanes has of each layer, as a model: its heads, its part of the wide layer and of
-// the vocabulary, rounded up.
+// What one of `lanes` tensor lanes has of each layer, as a model: its heads, its part of the wide layer and
+// of the vocabulary, rounded up.
 Model lane_of(Model model, std::int64_t lanes);
 
 // Forward and backward of one token in a sequence of `seq_len`: 6 N + 12 L H Q T (layers, heads, head width,

@@ -17,6 +17,7 @@ enum class Sharding { sample, batch, feature };
 enum class OptimizerKind { adamw, sgd };
 enum class DecayType { constant, linear, cosine, wsd };
 enum class Offload { none, disk };
+enum class ZeroScope { world, host };
 
 struct Job {
   std::string dump_folder = "runs/default";
@@ -102,6 +103,7 @@ struct Parallelism {
   std::int64_t virtual_stages = 1;
   std::vector<double> part_blocks = {};
   std::int64_t zero_stage = 1;
+  ZeroScope zero_scope = ZeroScope::world;
   bool sequence_parallel = false;
   std::string recompute = "none";
   std::int64_t lanes = 0;

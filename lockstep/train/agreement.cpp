@@ -2,7 +2,6 @@
 #include "lockstep/train/agreement.h"
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,18 +11,6 @@
 
 namespace lockstep::train {
 namespace {
-
-// FNV-1a. Nobody is kept from making two runs that look alike; it is about mistakes.
-class Digest {
- public:
-  void add(std::string_view bytes) {
-    for (const char byte : bytes) value_ = (value_ ^ static_cast<unsigned char>(byte)) * 0x100000001B3U;
-  }
-  std::int64_t value() const { return static_cast<std::int64_t>(value_); }
-
- private:
-  std::uint64_t value_ = 0xCBF29CE484222325U;
-};
 
 std::int64_t digest_of(spec::RunSpec run) {
   run.job = {};
@@ -72,6 +59,10 @@ Rank first_other(std::int64_t mine, const comm::Communicator& world) {
 
 }  // namespace
 
+void Digest::add(std::string_view bytes) {
+  for (const char byte : bytes) value_ = (value_ ^ static_cast<unsigned char>(byte)) * 0x100000001B3U;
+}
+
 void together(const comm::Communicator& world, const std::function<void()>& body) {
   std::exception_ptr mine;
   try {
@@ -117,6 +108,19 @@ void require_same_data(const Feed& feed, const data::StepShape& shape, std::int6
         fmt::format(
             "rank {} reads other data than rank 0: data.train must name the same contents on all hosts",
             other));
+  }
+}
+
+void require_same_first_values(const Digest& values, int part, const std::string& folder,
+                               const comm::Communicator& world) {
+  const std::vector<std::int64_t> digests = gathered(values.value(), world);
+  const std::vector<std::int64_t> parts = gathered(part, world);
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const auto first = static_cast<std::size_t>(std::ranges::find(parts, parts[rank]) - parts.begin());
+    if (digests[rank] == digests[first]) continue;
+    refuse_together(world, fmt::format("rank {} reads other weights than rank {}: {} must have the same "
+                                       "contents on all hosts",
+                                       rank, first, folder));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "lockstep/base/error.h"
@@ -42,5 +43,20 @@ void require_same_run(const spec::RunSpec& run, const comm::Communicator& world)
 void require_same_schedule(const plan::PipelinePlan& plan, const comm::Communicator& world);
 void require_same_data(const Feed& feed, const data::StepShape& shape, std::int64_t steps,
                        const comm::Communicator& world);
+
+// What bytes have in common with few others (FNV-1a). Nobody is kept from making two that look alike; it is
+// about mistakes.
+class Digest {
+ public:
+  void add(std::string_view bytes);
+  std::int64_t value() const { return static_cast<std::int64_t>(value_); }
+
+ private:
+  std::uint64_t value_ = 0xCBF29CE484222325U;
+};
+
+// The same of the values that a folder has given. Ranks with equal `part` hold the same parameters.
+void require_same_first_values(const Digest& values, int part, const std::string& folder,
+                               const comm::Communicator& world);
 
 }  // namespace lockstep::train

@@ -84,4 +84,9 @@ std::span<const float> GradientSlots::share(int slot, std::size_t bucket) const 
   return shares_[bucket];
 }
 
+std::span<float> GradientSlots::share(int slot, std::size_t bucket) {
+  if (!holding_.shards_gradients) return floats(slot, holding_.partition.own[bucket]);
+  return shares_[bucket];
+}
+
 }  // namespace lockstep::train

@@ -44,6 +44,7 @@ class GradientSlots {
   void keep_share(int slot, std::size_t bucket);
   // The share that was kept, or that is in the slot of the sum.
   std::span<const float> share(int slot, std::size_t bucket) const;
+  std::span<float> share(int slot, std::size_t bucket);
 
  private:
   struct Slot {

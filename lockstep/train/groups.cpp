@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/groups.h"
 
+#include "lockstep/mesh/host_grid.h"
+
 namespace lockstep::train {
 namespace {
 
@@ -11,13 +13,27 @@ comm::Communicator group_of(const comm::Communicator& world, const Mesh& mesh, A
                      std::string(name_of(axis)));
 }
 
+// A group of one that has all to itself, and has no need of what others have.
+void share_inside_hosts(Groups& groups, const HostGrid& grid) {
+  if (grid.hosts == 1) return;
+  groups.sharing = {};
+  if (grid.ranks_per_host == 1) return;
+  const int host = grid.host_of(groups.data.rank());
+  const int place = grid.place_on_host(groups.data.rank());
+  groups.sharing = groups.data.split(host, place, "data in a host");
+  groups.copies = groups.data.split(place, host, "data over hosts");
+}
+
 }  // namespace
 
-Groups make_groups(const comm::Communicator& world, const Mesh& mesh) {
-  return {.world = world,
-          .data = group_of(world, mesh, Axis::data),
-          .pipeline = group_of(world, mesh, Axis::pipeline),
-          .tensor = group_of(world, mesh, Axis::tensor)};
+Groups make_groups(const comm::Communicator& world, const Mesh& mesh, spec::ZeroScope scope) {
+  Groups groups = {.world = world,
+                   .data = group_of(world, mesh, Axis::data),
+                   .pipeline = group_of(world, mesh, Axis::pipeline),
+                   .tensor = group_of(world, mesh, Axis::tensor)};
+  groups.sharing = groups.data;
+  if (scope == spec::ZeroScope::host) share_inside_hosts(groups, data_grid(mesh, world.hosts()));
+  return groups;
 }
 
 }  // namespace lockstep::train

@@ -3,6 +3,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/mesh/mesh.h"
+#include "lockstep/spec/run_spec.h"
 
 namespace lockstep::train {
 
@@ -13,9 +14,13 @@ struct Groups {
   comm::Communicator pipeline = {};  // those that compute the same lanes with the other parts
   comm::Communicator tensor =
       {};  // those that compute the same lanes with the same layers, each a part of it
+  // Of `data`: those that share out what ZeRO shares out, and those of other hosts that have the same share.
+  comm::Communicator sharing = {};
+  comm::Communicator copies = {};
 };
 
-// All ranks call it together.
-Groups make_groups(const comm::Communicator& world, const Mesh& mesh);
+// All ranks call it together. UsageError as data_grid() when hosts have copies each.
+Groups make_groups(const comm::Communicator& world, const Mesh& mesh,
+                   spec::ZeroScope scope = spec::ZeroScope::world);
 
 }  // namespace lockstep::train

@@ -42,7 +42,7 @@ Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, co
                    const HoldingOptions& options) {
   const model::Model& of_lane = options.tensor == nullptr ? model : options.tensor->model().of_lane();
   const model::HeldLanes lanes = options.tensor == nullptr ? model::HeldLanes() : options.tensor->held();
-  const bool shares = groups.data.size() > 1;
+  const bool shares = groups.sharing.size() > 1;
   const bool shards_gradients = shares && options.zero_stage >= 2;
   std::vector<schedule::Chunk> chunks = {{0, static_cast<int>(model.blocks.size())}};
   if (groups.pipeline.size() > 1) {
@@ -54,11 +54,11 @@ Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, co
   for (const schedule::Chunk& chunk : chunks) {
     runs.push_back({static_cast<std::size_t>(chunk.first_block), static_cast<std::size_t>(chunk.end_block)});
   }
-  model::FlatLayout layout(of_lane, runs, partition_unit(groups.data.size()), lanes);
+  model::FlatLayout layout(of_lane, runs, partition_unit(groups.sharing.size()), lanes);
   Partition partition =
       partition_of(layout, {.bucket_elements = shards_gradients ? layout.elements() : options.bucket_elements,
-                            .world = groups.data.size(),
-                            .rank = groups.data.rank(),
+                            .world = groups.sharing.size(),
+                            .rank = groups.sharing.rank(),
                             .shards_update = shares && options.zero_stage >= 1});
   return {.whole = model::FlatLayout(model),
           .layout = std::move(layout),
@@ -67,12 +67,13 @@ Holding holding_of(const model::Model& model, const plan::PipelinePlan& plan, co
           .chunks = chunks,
           .shards_gradients = shards_gradients,
           .shards_weights = shares && options.zero_stage >= 3,
+          .copies_on_hosts = options.zero_stage >= 1 && groups.copies.size() > 1,
           .tensor = options.tensor};
 }
 
 Holding holding_of(const model::Model& model, const comm::Communicator& world,
                    const HoldingOptions& options) {
-  return holding_of(model, plan::PipelinePlan{}, {.world = world, .data = world}, options);
+  return holding_of(model, plan::PipelinePlan{}, {.world = world, .data = world, .sharing = world}, options);
 }
 
 }  // namespace lockstep::train

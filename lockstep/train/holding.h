@@ -17,12 +17,13 @@ namespace lockstep::train {
 struct Holding {
   model::FlatLayout whole;   // of the model, undivided
   model::FlatLayout layout;  // of what is held
-  Partition partition;       // of that among the data-parallel ranks
+  Partition partition;       // of that among the ranks that share it
   Groups groups;
   std::vector<schedule::Chunk> chunks;  // of the blocks that are held
   // Also shared out; then every chunk is a bucket.
   bool shards_gradients = false;
   bool shards_weights = false;
+  bool copies_on_hosts = false;         // what is shared out is so inside each host
   const TensorLanes* tensor = nullptr;  // null: layers have one lane
 
   // What is held of a parameter of the layout, and what it is a part of.
@@ -37,7 +38,7 @@ struct Holding {
 struct HoldingOptions {
   std::int64_t bucket_elements = PartitionOptions{}.bucket_elements;
   const TensorLanes* tensor = nullptr;  // must outlive the holding
-  int zero_stage = 0;  // what data-parallel ranks share out: nothing, the update, gradients, weights too
+  int zero_stage = 0;                   // what ranks share out: nothing, the update, gradients, weights too
 };
 
 // The part of a stage; all of it when the pipeline has one.

@@ -16,6 +16,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/threads.h"
+#include "lockstep/mesh/host_grid.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/plan/lanes.h"
@@ -121,6 +122,9 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
     options = feed_options(run, spec::workload_of(run, world.size()));
     require_division(run);
     const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
+    if (run.parallelism.zero_scope == spec::ZeroScope::host) {
+      data_grid(plan::mesh_of(run, world.size()), world.hosts());
+    }
     sources.pipeline = plan::read_pipeline_plan(run, world.size());
     if (const std::string folder = weight_options(run).offload_folder; !folder.empty()) {
       const AsyncFile try_out(folder, 1);
@@ -147,7 +151,7 @@ class Run {
         workload_(spec::workload_of(run, world.size())),
         feed_(*sources.feed),
         model_(model_of(run.model)),
-        groups_(make_groups(world, plan::mesh_of(run, world.size()))),
+        groups_(make_groups(world, plan::mesh_of(run, world.size()), run.parallelism.zero_scope)),
         tensor_(tensor_lanes(run, model_, groups_.tensor)),
         holding_(holding_of(
             model_, sources.pipeline, groups_,
@@ -196,10 +200,17 @@ class Run {
   }
 
   void load(const checkpoint::ModelFolder& folder) {
+    Digest digest;
     together(world_, [&] {
       load_values(folder, run_.model, holding_.whole, holding_.layout,
-                  [&](std::size_t parameter, std::span<const float> values) { load(parameter, values); });
+                  [&](std::size_t parameter, std::span<const float> values) {
+                    load(parameter, values);
+                    const auto bytes = std::as_bytes(values);
+                    digest.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+                  });
     });
+    require_same_first_values(digest, holding_.groups.pipeline.rank(), run_.checkpoint.initial_load_path,
+                              world_);
   }
 
   // Into each lane that has something of it.

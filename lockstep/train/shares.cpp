@@ -55,7 +55,7 @@ at::Tensor gather_whole(const Holding& holding, DType dtype,
     memory.resize_({static_cast<std::int64_t>(all.size())});
     const std::size_t begin = (partition.own[bucket].begin - all.begin) * size_of(dtype);
     std::ranges::copy(own_of(bucket), bytes_of(memory).begin() + static_cast<std::ptrdiff_t>(begin));
-    if (partition.shards_update) groups.data.all_gather(bytes_of(memory), {.dtype = dtype});
+    if (partition.shards_update) groups.sharing.all_gather(bytes_of(memory), {.dtype = dtype});
     if (whole.defined()) place(holding, all, memory, whole);
   }
   // Bits that one rank has and all others have as zero are added as integers: the sum is exact, -0 included.

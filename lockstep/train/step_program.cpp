@@ -26,6 +26,7 @@ schedule::StepSpec spec_of(const model::Model& model, const Holding& holding, co
                              .shards_update = holding.partition.shards_update,
                              .shards_gradients = holding.shards_gradients,
                              .shards_weights = holding.shards_weights,
+                             .copies_on_hosts = holding.copies_on_hosts,
                              .tied = model::is_tied(model),
                              .sums_shared = holding.tensor != nullptr,
                              .bucket_blocks = {}};

@@ -70,13 +70,20 @@ StepRunner::StepRunner(const model::Model& model, const Holding& holding, Buffer
   assign(plan_.lanes);
 }
 
+StepRunner::~StepRunner() {
+  for (comm::Work& work : works_) work.cancel();
+  for (auto& [slot, works] : head_gradients_) {
+    for (comm::Work& work : works) work.cancel();
+  }
+}
+
 void StepRunner::assign(const LaneOwnership& lanes) {
   const comm::Communicator& data = holding_.groups.data;
   LOCKSTEP_CHECK(lanes.world() == data.size(), "lanes are owned by the data-parallel ranks");
   plan_.lanes = lanes;
   program_ = proved_program(model_, holding_, plan_);
   slots_.grow(program_.program.slots);
-  sum_.emplace(data, lanes, partition_.shards_update, plan_.sum);
+  sum_.emplace(holding_, lanes, plan_.sum);
 }
 
 std::vector<Range> StepRunner::head_elements() const {
@@ -144,6 +151,8 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
       return slots_.merge(action.slot, action.from_slot, static_cast<std::size_t>(action.bucket));
     case Act::reduce:
       return reduce(action.bucket);
+    case Act::add_hosts:
+      return add_hosts(action.bucket);
     case Act::share_losses:
       return share_losses();
     case Act::finish:
@@ -272,10 +281,21 @@ void StepRunner::reduce(int bucket) {
   works_[index] = sum_->start(partials, slots_.bytes(result, elements));
 }
 
+void StepRunner::add_hosts(int bucket) {
+  const auto index = static_cast<std::size_t>(bucket);
+  keep_sum(index);
+  works_[index] = sum_->add_hosts(std::as_writable_bytes(slots_.share(result_slot(index), index)));
+}
+
 void StepRunner::finish(int bucket) {
   const auto index = static_cast<std::size_t>(bucket);
-  works_[index].wait();
-  slots_.keep_share(result_slot(index), index);
+  if (holding_.copies_on_hosts) return works_[index].wait();
+  keep_sum(index);
+}
+
+void StepRunner::keep_sum(std::size_t bucket) {
+  works_[bucket].wait();
+  slots_.keep_share(result_slot(bucket), bucket);
 }
 
 // Every lane's loss is known to its owner, and zero elsewhere: the sum is exact. Those who compute it
@@ -289,7 +309,9 @@ void StepRunner::share_losses() {
 void StepRunner::clip(const StepInputs& inputs) {
   constexpr std::size_t kBlock = kernels::kSquaresBlock;
   std::vector<double> squares(holding_.layout.elements_of_whole() / kBlock, 0.0);
-  for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
+  // What hosts have copies of is counted once.
+  const bool counts = !holding_.copies_on_hosts || holding_.groups.copies.rank() == 0;
+  for (std::size_t bucket = 0; bucket < partition_.own.size() && counts; ++bucket) {
     for (const auto& [elements, in_whole, is_copy] : holding_.layout.segments()) {
       const Range own = intersection(partition_.own[bucket], elements);
       const std::size_t first = (in_whole + own.begin - elements.begin) / kBlock;

@@ -13,7 +13,7 @@
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/model/block.h"
 #include "lockstep/schedule/step/step.h"
-#include "lockstep/train/gradient_sum.h"
+#include "lockstep/train/bucket_sum.h"
 #include "lockstep/train/gradients.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/pass_runner.h"
@@ -53,6 +53,10 @@ class StepRunner {
   // Proves the program first: InternalError if it is refused. Everything referred to must outlive this.
   StepRunner(const model::Model& model, const Holding& holding, BufferPool& pool, Weights& weights,
              StepPlan plan);
+  StepRunner(const StepRunner&) = delete;
+  StepRunner& operator=(const StepRunner&) = delete;
+  // As StageMail: cancels what is under way when an exception has ended a step.
+  ~StepRunner();
 
   StepResult run(const StepInputs& inputs);
 
@@ -68,12 +72,15 @@ class StepRunner {
   void play(const schedule::Action& action, const StepInputs& inputs);
   void clear(const schedule::Action& action);
   void finish(int bucket);
+  // Waits for a sum, and keeps what is this rank's share of it.
+  void keep_sum(std::size_t bucket);
   void sum_shared(const schedule::Action& action);
   void send_head_gradient(const schedule::Action& action);
   void receive_head_gradient(const schedule::Action& action);
   void send_head();
   void receive_head();
   void reduce(int bucket);
+  void add_hosts(int bucket);
   void share_losses();
   void clip(const StepInputs& inputs);
   std::optional<std::size_t> first_not_finite() const;
@@ -100,7 +107,7 @@ class StepRunner {
 
   // --- Of the lanes.
   StepProgram program_;
-  std::optional<GradientSum> sum_;
+  std::optional<BucketSum> sum_;
 
   // --- Of the step under way.
   // By slot: on the way from or to the other end of the pipeline, a message for each tensor lane.

@@ -24,6 +24,7 @@ std::string_view category_of(schedule::Act act) {
   using schedule::Act;
   switch (act) {
     case Act::reduce:
+    case Act::add_hosts:
     case Act::share_losses:
     case Act::finish:
     case Act::gather:

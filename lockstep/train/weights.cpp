@@ -23,7 +23,7 @@ namespace {
 // First values are made piece by piece: a whole embedding in fp32 would be the largest thing in memory.
 constexpr std::size_t kPiece = std::size_t{1} << 18;
 
-// Of the group of data-parallel ranks: sums of gradients have the first one.
+// Of the group of ranks that share: sums of gradients have the first one.
 constexpr std::uint32_t kWeightStream = 1;
 
 }  // namespace
@@ -46,6 +46,10 @@ Weights::Weights(const Holding& holding, BufferPool& pool, const Options& option
     working_shares_ = at::zeros({static_cast<std::int64_t>(shares)}, nn::scalar_type_of(dtype_));
   }
   give_first_values(options.seed);
+}
+
+Weights::~Weights() {
+  for (comm::Work& work : fetched_) work.cancel();
 }
 
 void Weights::give_first_values(std::uint64_t seed) {
@@ -158,15 +162,15 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
 }
 
 comm::Work Weights::gather(std::size_t bucket) const {
-  return holding_.groups.data.all_gather_async(working_.bytes(partition_.buckets[bucket].elements),
-                                               {.dtype = dtype_});
+  return holding_.groups.sharing.all_gather_async(working_.bytes(partition_.buckets[bucket].elements),
+                                                  {.dtype = dtype_});
 }
 
 void Weights::fetch(std::size_t bucket) {
   working_.acquire(bucket);
   const Bytes own = own_working(bucket);
   std::memcpy(working_.bytes(partition_.own[bucket]).data(), own.data(), own.size());
-  fetched_[bucket] = holding_.groups.data.all_gather_async(
+  fetched_[bucket] = holding_.groups.sharing.all_gather_async(
       working_.bytes(partition_.buckets[bucket].elements), {.dtype = dtype_, .stream = kWeightStream});
 }
 

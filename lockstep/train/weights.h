@@ -35,6 +35,10 @@ class Weights {
   };
   // All ranks make theirs together. UsageError as OptimizerState. Everything referred to must outlive this.
   Weights(const Holding& holding, BufferPool& pool, const Options& options);
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
+  // As StageMail: cancels fetches that are under way.
+  ~Weights();
 
   DType dtype() const { return dtype_; }
   // What blocks compute with.
@@ -55,7 +59,7 @@ class Weights {
   comm::Work gather(std::size_t bucket) const;
 
   // Weights that are shared out: starts getting those of a bucket, waits for them, lets them go. All ranks
-  // with this part of the model fetch in the same order.
+  // that share them fetch in the same order.
   void fetch(std::size_t bucket);
   void use(std::size_t bucket);
   void drop(std::size_t bucket);

@@ -67,7 +67,8 @@ TEST(Verify, GradientsAndWeightsThatAreSharedOutHaveTheBitsOfOne) {
         {"3", Flags{"--parallelism.zero_stage", "3", "--parallelism.recompute", "all"}},
         {"2", Flags{"--parallelism.zero_stage", "3", "--parallelism.rebalance_freq", "1",
                     "--parallelism.lane_weights", "[1, 3]"}},
-        {"4", Flags{"--parallelism.zero_stage", "3", "--parallelism.pipeline", "2"}}}) {
+        {"4", Flags{"--parallelism.zero_stage", "3", "--parallelism.pipeline", "2"}},
+        {"4", Flags{"--parallelism.zero_stage", "3", "--parallelism.zero_scope", "host", "--hosts", "2"}}}) {
     Flags command = {"verify", run, "--workers", workers, "--steps", "3"};
     command.insert(command.end(), flags.begin(), flags.end());
     const Finished finished = run_program(command);

@@ -139,6 +139,15 @@ TEST_P(Groups, AFailedOneLeavesTheOthersAlone) {
   });
 }
 
+TEST(GroupHosts, AreThoseOfItsRanks) {
+  run_ranks(make_world("loopback", 4), {.hosts = {0, 0, 1, 1}}, [](comm::Communicator& world) {
+    EXPECT_EQ(world.hosts(), (std::vector<int>{0, 0, 1, 1}));
+    const comm::Communicator part = world.split(world.rank() % 2, world.rank(), "part");
+    EXPECT_EQ(part.hosts(), (std::vector<int>{0, 1}));
+  });
+  EXPECT_EQ(comm::Communicator().hosts(), std::vector<int>{0});
+}
+
 std::vector<comm::GroupBid> bids(std::size_t ranks) {
   return std::vector<comm::GroupBid>(ranks);
 }

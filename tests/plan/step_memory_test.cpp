@@ -60,6 +60,30 @@ TEST(StepMemory, OfWhatIsSharedOutIsAShare) {
       << "there is nobody to share with";
 }
 
+TEST(StepMemory, WithACopyOnEveryHostFollowsTheWorkersOfAHost) {
+  const std::vector<int> two_hosts = {0, 0, 1, 1};
+  const auto memory_of = [&](const std::string& stage, const std::string& scope) {
+    return step_memory(run_of({"--parallelism.zero_stage", stage, "--parallelism.zero_scope", scope,
+                               "--parallelism.lanes", "4", "--training.micro_batch_size", "1"}),
+                       4, 3, two_hosts);
+  };
+  const auto state = [](const StepMemory& memory) {
+    return memory.weights + memory.gradients + memory.optimizer;
+  };
+  EXPECT_EQ(state(memory_of("3", "world")), 4 * kParameters);
+  EXPECT_EQ(state(memory_of("0", "host")), 16 * kParameters);
+  EXPECT_EQ(state(memory_of("1", "host")), (6 + 10 / 2) * kParameters);
+  EXPECT_EQ(state(memory_of("2", "host")), (2 + 14 / 2) * kParameters);
+  EXPECT_EQ(state(memory_of("3", "host")), 16 / 2 * kParameters);
+  EXPECT_EQ(memory_of("3", "host").activations, memory_of("3", "world").activations);
+  const std::vector<int> four_hosts = {0, 1, 2, 3};
+  EXPECT_EQ(state(step_memory(run_of({"--parallelism.zero_stage", "3", "--parallelism.zero_scope", "host",
+                                      "--parallelism.lanes", "4", "--training.micro_batch_size", "1"}),
+                              4, 3, four_hosts)),
+            16 * kParameters)
+      << "there is nobody to share with";
+}
+
 TEST(StepMemory, OfLayersThatAreSharedIsAShare) {
   constexpr std::uint64_t kTable = 768 * ((50257 + 1) / 2 + 1024);  // half of the tokens, all places
   constexpr std::uint64_t kLayer = (12 * 768 * 768 + 7 * 768) / 2 + 6 * 768;

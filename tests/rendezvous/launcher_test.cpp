@@ -187,6 +187,21 @@ TEST(WorkerEnvironment, SharesCoresUnlessTold) {
   EXPECT_EQ(worker_environment({}, group, 0).at("OMP_NUM_THREADS"), "1");
 }
 
+TEST(WorkerEnvironment, PretendsHostsWithAsManyWorkersEach) {
+  WorkerGroup group;
+  group.local_world = 6;
+  EXPECT_FALSE(worker_environment({}, group, 5).contains("LOCKSTEP_HOST_ID"));
+  group.pretended_hosts = 2;
+  EXPECT_EQ(worker_environment({}, group, 2), worker_environment({{"LOCKSTEP_HOST_ID", "h"}}, group, 2));
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < 6; ++rank) {
+    hosts.push_back(worker_environment({}, group, rank).at("LOCKSTEP_HOST_ID"));
+  }
+  EXPECT_EQ(hosts[0], hosts[2]);
+  EXPECT_NE(hosts[2], hosts[3]);
+  EXPECT_EQ(hosts[3], hosts[5]);
+}
+
 TEST(WorkerEnvironment, HandsOnASecretOnlyOnce) {
   WorkerGroup group;
   const Environment base = {{"LOCKSTEP_SECRET_FILE", "/f"}};

@@ -21,6 +21,7 @@ struct Shape {
   int recompute_every = 0;
   bool tied = false;
   bool shards_weights = true;
+  bool copies_on_hosts = false;
 };
 
 // Chunks of one, two and one blocks, each with a bucket, the second with two.
@@ -34,6 +35,7 @@ StepSpec spec_of(const Shape& shape) {
           .shards_update = true,
           .shards_gradients = true,
           .shards_weights = shape.shards_weights,
+          .copies_on_hosts = shape.copies_on_hosts,
           .tied = shape.tied,
           .sums_shared = shape.recompute_every == 1,
           .stage = breadth_first_stage({{0, 1}, {1, 3}, {3, 4}}, micro_batches),
@@ -45,7 +47,10 @@ void for_each_shape(const std::function<void(const Shape&)>& body) {
     for (int micro_batches : {1, 3}) {
       for (int recompute : {0, 1, 2}) {
         for (bool tied : {false, true}) {
-          for (bool weights : {false, true}) body({first, end, micro_batches, recompute, tied, weights});
+          for (bool weights : {false, true}) {
+            body({first, end, micro_batches, recompute, tied, weights, false});
+            if (recompute == 0) body({first, end, micro_batches, recompute, tied, weights, true});
+          }
         }
       }
     }
@@ -56,7 +61,7 @@ std::string shown(const Shape& shape) {
   return "lanes [" + std::to_string(shape.first_lane) + ", " + std::to_string(shape.end_lane) + ") of " +
          std::to_string(shape.micro_batches) + " micro-batches, recompute " +
          std::to_string(shape.recompute_every) + (shape.tied ? ", tied" : "") +
-         (shape.shards_weights ? ", weights" : "");
+         (shape.shards_weights ? ", weights" : "") + (shape.copies_on_hosts ? ", copies on hosts" : "");
 }
 
 TEST(ShardedStep, EveryProgramIsProved) {
@@ -68,16 +73,37 @@ TEST(ShardedStep, EveryProgramIsProved) {
   });
 }
 
+void expect_same_collectives(bool weights, bool copies) {
+  std::vector<StepSpec> specs;
+  std::vector<StepProgram> programs;
+  for (const auto& [first, end] : {std::pair{0, 3}, {3, 3}, {3, 8}}) {
+    specs.push_back(spec_of({first, end, 2, 0, true, weights, copies}));
+    programs.push_back(make_step(specs.back()));
+  }
+  EXPECT_FALSE(check_steps(specs, programs));
+}
+
 TEST(ShardedStep, RanksWithOtherLanesCallTheSameCollectives) {
   for (bool weights : {false, true}) {
-    std::vector<StepSpec> specs;
-    std::vector<StepProgram> programs;
-    for (const auto& [first, end] : {std::pair{0, 3}, {3, 3}, {3, 8}}) {
-      specs.push_back(spec_of({first, end, 2, 0, true, weights}));
-      programs.push_back(make_step(specs.back()));
-    }
-    EXPECT_FALSE(check_steps(specs, programs));
+    for (bool copies : {false, true}) expect_same_collectives(weights, copies);
   }
+}
+
+// The sum over hosts has all the way back to come; memory is waited for inside hosts only.
+TEST(ShardedStep, HostsAreAddedWhileGradientsAreComputed) {
+  StepSpec spec = spec_of({.end_lane = 2, .copies_on_hosts = true});
+  const std::vector<Action> actions = make_step(spec).actions;
+  const auto place = [&](Act act, int bucket) {
+    return std::ranges::find_if(
+        actions, [&](const Action& action) { return action.act == act && action.bucket == bucket; });
+  };
+  EXPECT_LT(place(Act::reduce, 2), place(Act::add_hosts, 3));
+  EXPECT_LT(place(Act::add_hosts, 3), place(Act::reduce, 0));
+  EXPECT_LT(place(Act::add_hosts, 0), place(Act::finish, 3));
+
+  spec.copies_on_hosts = false;
+  const StepCheck check = check_step(spec, {.actions = actions, .piece_slots = make_step(spec).piece_slots});
+  EXPECT_TRUE(check.violation) << "there are no copies to add";
 }
 
 int most_at_once(const StepProgram& program, Act begins, Act ends) {

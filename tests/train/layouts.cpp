@@ -30,10 +30,11 @@ std::vector<schedule::PipelineSpec> pipelines_of(int stages) {
 }  // namespace
 
 std::string shown(const Layout& layout) {
-  return fmt::format("lanes from {}, tensor {}{}, {} stages of {}, ZeRO {}, recompute {}",
+  return fmt::format("lanes from {}, tensor {}{}, {} stages of {}, ZeRO {} on {} hosts, recompute {}",
                      fmt::join(layout.lanes.first_lane, " "), layout.tensor,
                      layout.sequence_parallel ? " with tokens divided" : "", layout.pipeline.stages,
-                     name_of(layout.pipeline.schedule), layout.zero_stage, layout.recompute_every);
+                     name_of(layout.pipeline.schedule), layout.zero_stage, layout.hosts,
+                     layout.recompute_every);
 }
 
 Setting setting_of(SmallModel model, DType dtype) {
@@ -62,6 +63,10 @@ std::vector<Layout> all_layouts() {
         layouts.back().zero_stage = zero_stage;
         layouts.back().recompute_every = recompute;
       }
+      if (layout.lanes.world() < 4 || zero_stage == 0) continue;
+      layouts.push_back(layout);
+      layouts.back().zero_stage = zero_stage;
+      layouts.back().hosts = 2;
     }
   };
   for (const int tensor : {1, 2, 4}) {
@@ -86,6 +91,7 @@ void expect_bits_of_one_process(const Layout& layout, const Setting& setting, co
   Setting on_layout = setting;
   on_layout.pipeline = layout.pipeline;
   on_layout.zero_stage = layout.zero_stage;
+  on_layout.hosts = layout.hosts;
   on_layout.recompute_every = layout.recompute_every;
   on_layout.tensor = layout.tensor;
   on_layout.sequence_parallel = layout.sequence_parallel;

@@ -17,6 +17,7 @@ struct Layout {
   int recompute_every = 0;
   int tensor = 1;
   bool sequence_parallel = false;
+  int hosts = 0;  // as Setting has them
 };
 std::string shown(const Layout& layout);
 
@@ -28,7 +29,8 @@ enum class SmallModel { gpt, llama_with_4_kv_heads, llama_with_2_kv_heads };
 Setting setting_of(SmallModel model, DType dtype);
 
 // Those of at most 8 ranks: data 1 to 4 x tensor 1, 2, 4 x pipeline 1, 2, 4 with each schedule x ZeRO 0 to 3
-// x recompute none or all x sequence parallelism. With 3 data-parallel ranks lanes are uneven.
+// x recompute none or all x sequence parallelism. With 3 data-parallel ranks lanes are uneven. With 4 of them
+// ZeRO also with a copy on each of two hosts.
 std::vector<Layout> all_layouts();
 
 // Trains on the layout; every rank must end with the bits of `alone`.

@@ -77,6 +77,8 @@ class Draw {
     layout.lanes = lanes(lane_count, 1 + up_to(8 / layout.pipeline.stages / layout.tensor - 1));
     layout.zero_stage = up_to(3);
     layout.recompute_every = up_to(3);
+    layout.hosts = up_to(layout.lanes.world());
+    if (layout.hosts > 0 && layout.lanes.world() % layout.hosts != 0) layout.hosts = 0;
     return layout;
   }
 

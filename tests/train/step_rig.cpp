@@ -79,13 +79,25 @@ class BatchesInUse {
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> given_;
 };
 
+// By rank: as many of every stage on each host. Loopback does not tell where ranks are.
+std::vector<int> hosts_of(const Setting& setting, int data_ranks) {
+  const int each = data_ranks / std::max(1, setting.hosts) * setting.tensor;
+  std::vector<int> hosts;
+  for (int rank = 0; rank < data_ranks * setting.pipeline.stages * setting.tensor && setting.hosts > 0;
+       ++rank) {
+    hosts.push_back(rank / each);
+  }
+  return hosts;
+}
+
 Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, const Setting& setting) {
   kernels::set_threads(1);
   const model::Model model = model_of(setting);
   const plan::PipelinePlan plan = plan_of(setting, model);
   const Mesh mesh(world.size(),
                   {.pipeline = setting.pipeline.stages, .data = lanes.world(), .tensor = setting.tensor});
-  const Groups groups = make_groups(world, mesh);
+  const spec::ZeroScope scope = setting.hosts > 0 ? spec::ZeroScope::host : spec::ZeroScope::world;
+  const Groups groups = make_groups(world, mesh, scope);
   std::optional<TensorLanes> tensor;
   if (setting.tensor_lanes > 1) {
     tensor.emplace(model, division_of(setting), groups.tensor,
@@ -150,7 +162,8 @@ std::vector<Outcome> train(const LaneOwnership& lanes, const Setting& setting) {
   std::vector<std::jthread> ranks;
   for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
     ranks.emplace_back([&, rank, endpoint = std::move(endpoints[rank])]() mutable {
-      const comm::Communicator world(std::move(endpoint), {.name = "world"});
+      const comm::Communicator world(std::move(endpoint),
+                                     {.name = "world", .hosts = hosts_of(setting, lanes.world())});
       outcomes[rank] = train_as(world, lanes, setting);
     });
   }

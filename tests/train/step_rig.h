@@ -36,6 +36,7 @@ struct Setting {
   int recompute_every = 0;
   std::int64_t bucket_elements = 1000;
   int zero_stage = 1;
+  int hosts = 0;  // that ranks seem to lie on, and have a copy each of what is shared out; 0: not so
   std::string offload_folder = {};
   SumOptions sum = {};
   bool one_batch = false;                 // the same data in every step

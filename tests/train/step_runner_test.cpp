@@ -4,6 +4,8 @@
 // bits.
 #include "lockstep/train/step_runner.h"
 
+#include <exception>
+#include <latch>
 #include <optional>
 #include <thread>
 
@@ -14,6 +16,7 @@
 #include "lockstep/model/llama/model.h"
 #include "lockstep/transport/loopback/endpoint.h"
 
+#include "tests/support/ranks.h"
 #include "tests/train/step_rig.h"
 
 namespace lockstep::train {
@@ -91,9 +94,9 @@ TEST(StepRunner, RecomputationAndBucketsDoNotShow) {
 
 TEST(StepRunner, ExactAlgorithmsGiveTheBitsOfTheLanes) {
   const Outcome alone = train(even_ownership(8, 1), {}).front();
-  for (int zero_stage : {0, 1}) {
+  for (const auto& [zero_stage, hosts] : {std::pair{0, 0}, {1, 0}, {1, 2}}) {
     for (comm::Algorithm algorithm : {comm::Algorithm::direct, comm::Algorithm::halving_doubling}) {
-      const Setting setting = {.zero_stage = zero_stage, .sum = {.algorithm = algorithm}};
+      const Setting setting = {.zero_stage = zero_stage, .hosts = hosts, .sum = {.algorithm = algorithm}};
       for (const Outcome& outcome : train(even_ownership(8, 4), setting)) {
         expect_same(outcome, alone, std::string(schedule::name_of(algorithm)));
       }
@@ -103,10 +106,11 @@ TEST(StepRunner, ExactAlgorithmsGiveTheBitsOfTheLanes) {
 
 TEST(StepRunner, OtherAlgorithmsGiveNearlyTheSame) {
   const Outcome alone = train(even_ownership(8, 1), {}).front();
-  for (int zero_stage : {0, 1}) {
+  for (const auto& [zero_stage, hosts] : {std::pair{0, 0}, {1, 0}, {2, 2}}) {
     for (comm::Algorithm algorithm : {comm::Algorithm::ring, comm::Algorithm::tree, comm::Algorithm::mesh}) {
       // Four workers with lanes, three of them with several pieces, and one without.
-      const Setting setting = {.zero_stage = zero_stage, .sum = {.exact = false, .algorithm = algorithm}};
+      const Setting setting = {
+          .zero_stage = zero_stage, .hosts = hosts, .sum = {.exact = false, .algorithm = algorithm}};
       const std::vector<Outcome> outcomes = train({{0, 3, 3, 6, 8}}, setting);
       for (const Outcome& outcome : outcomes) {
         expect_same(outcome, outcomes.front(), "another rank");
@@ -154,6 +158,48 @@ TEST(StepRunner, AGradientThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {
   for (const StepResult& result : results) {
     EXPECT_FALSE(result.updated);
     EXPECT_EQ(result.not_finite, first_poisoned());
+  }
+}
+
+// One step of two ranks, of which the second one fails after its first action of a kind, and the first one
+// then with what this returns.
+std::exception_ptr failure_beside_a_rank_that_ends_after(schedule::Act act, int zero_stage) {
+  std::exception_ptr failure;
+  std::latch second_has_failed(1);
+  std::latch first_has_ended(1);
+  test::run_ranks(2, [&](const comm::Communicator& world) {
+    kernels::set_threads(1);
+    StepInputs inputs;
+    inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
+    inputs.optimizer = kernels::AdamW{};
+    inputs.observe = [&](const schedule::Action& action, Clock::time_point, Clock::time_point) {
+      if (world.rank() == 1 && action.act == act) throw DataError("a file is gone");
+    };
+    try {
+      const model::Model model = model::llama::make(kSmallLlama);
+      const Holding holding = holding_of(model, world, {.zero_stage = zero_stage});
+      BufferPool pool(world);
+      Weights weights(holding, pool, {.seed = 11});
+      if (world.rank() == 0) second_has_failed.wait();
+      StepRunner(model, holding, pool, weights, {.lanes = even_ownership(2, 2)}).run(inputs);
+    } catch (const DataError&) {
+      second_has_failed.count_down();
+      first_has_ended.wait();
+    } catch (...) {
+      failure = std::current_exception();
+      first_has_ended.count_down();
+    }
+  });
+  return failure;
+}
+
+// Before memory goes that sums and fetches work on, and without the others waiting for their deadline.
+TEST(StepRunner, AnExceptionCancelsWhatIsUnderWay) {
+  for (const auto& [act, zero_stage] :
+       {std::pair{schedule::Act::reduce, 0}, {schedule::Act::reduce, 2}, {schedule::Act::fetch, 3}}) {
+    const std::exception_ptr failure = failure_beside_a_rank_that_ends_after(act, zero_stage);
+    ASSERT_TRUE(failure);
+    EXPECT_THROW(std::rethrow_exception(failure), Aborted) << name_of(act);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "lockstep/cli/bench/training_run.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/temporary_folder.h"
+#include "lockstep/cli/workers.h"
 #include "lockstep/plan/step_memory.h"
 #include "lockstep/spec/load.h"
 #include "lockstep/spec/model_size.h"
@@ -31,10 +32,13 @@ constexpr int kStages = 4;  // of ZeRO, with none
 
 constexpr const char* kNotes =
     "Trains two steps on random tokens for each ZeRO stage. state is what a worker keeps from step to step: "
-    "weights, gradients in fp32 and what the optimizer remembers; formula is what the stage is known for: 16 "
-    "P, "
-    "(4 + 12/N) P, (2 + 14/N) P and 16 P / N bytes in bf16 with AdamW, for P parameters and N data-parallel "
-    "workers. passing is what comes and goes in a step: activations, and at stages 2 and 3 the gradients and "
+    "weights, gradients in fp32 and what the optimizer remembers; formula is what the stage is known for: W "
+    "+ "
+    "G + O, W + G + O/N, W + (G + O)/N and (W + G + O)/N bytes, where weights W and gradients G are in "
+    "training.dtype, O is in fp32 what the optimizer works on, and N workers share (data-parallel ones; with "
+    "parallelism.zero_scope = host those of a host). For P parameters in bf16 with AdamW that is 16 P, (4 + "
+    "12/N) P, (2 + 14/N) P and 16 P / N. passing is what comes and goes in a step: activations, and at "
+    "stages 2 and 3 the gradients and "
     "weights of a few blocks. predicted is the sum of the two, measured the peak of rank 0 above what its "
     "process had before there was a model.\n"
     "Every key of a run file is also a flag, as in --model.layers 4 (docs/configuration.md lists them).";
@@ -42,6 +46,7 @@ constexpr const char* kNotes =
 struct Options {
   std::string preset = "gpt2-124m";
   int workers = 2;
+  int hosts = 1;
   std::string seq_len = "64";
   bool json = false;
 };
@@ -56,9 +61,17 @@ struct Figures {
   double predicted_mib() const { return state_mib + passing_mib; }
 };
 
-double formula_bytes(int zero_stage, double parameters, double workers) {
-  const double bytes[kStages] = {16, 4 + 12 / workers, 2 + 14 / workers, 16 / workers};
-  return bytes[zero_stage] * parameters;
+// Of a parameter.
+double formula_bytes(const spec::RunSpec& run, double workers) {
+  const auto weight = static_cast<double>(size_of(run.training.dtype));
+  const double gradient = weight;
+  const double master = run.training.dtype == DType::fp32 ? 0 : sizeof(float);
+  const double moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1;
+  const double optimizer = master + moments * sizeof(float);
+  const double bytes[kStages] = {weight + gradient + optimizer, weight + gradient + optimizer / workers,
+                                 weight + (gradient + optimizer) / workers,
+                                 (weight + gradient + optimizer) / workers};
+  return bytes[run.parallelism.zero_stage];
 }
 
 spec::RunSpec run_of(const Options& options, const std::vector<std::string>& key_flags) {
@@ -82,6 +95,9 @@ class MemoryBench {
  public:
   MemoryBench(const Options& options, const std::vector<std::string>& key_flags)
       : options_(options), run_(run_of(options, key_flags)) {
+    for (int rank = 0; rank < options.workers; ++rank) {
+      host_of_.push_back(rank * options.hosts / options.workers);
+    }
     const spec::Workload workload = spec::workload_of(run_, options.workers);
     run_ = spec::with_workload(run_, workload);
     run_.data.train = {{.path = folder_.file("tokens")}};
@@ -90,23 +106,23 @@ class MemoryBench {
 
   Figures measure(int zero_stage) {
     run_.parallelism.zero_stage = zero_stage;
-    const plan::StepMemory memory = plan::step_memory(run_, options_.workers, 0);
+    const plan::StepMemory memory = plan::step_memory(run_, options_.workers, 0, host_of_);
     const std::string output = folder_.file(fmt::format("zero{}", zero_stage));
     write_atomically(folder_.file("run.toml"), spec::to_toml(run_));
     run_workers({std::filesystem::read_symlink("/proc/self/exe").string(), "train", folder_.file("run.toml"),
                  "--job.dump_folder", output},
-                options_.workers);
+                {.count = options_.workers, .pretended_hosts = options_.hosts});
     std::ifstream in(output + "/metrics.jsonl");
     Json last;
     for (std::string line; std::getline(in, line);) last = Json::parse(line);
     LOCKSTEP_CHECK(!last.is_null(), "a run of two steps leaves a line for each");
     const double before =
         last.at("predicted_memory_mib").get<double>() - static_cast<double>(memory.total()) / kMib;
-    const auto data = static_cast<double>(spec::workload_of(run_, options_.workers).data_parallel);
+    const auto sharers = static_cast<double>(plan::sharers_of(run_, options_.workers, host_of_));
     const auto parameters = static_cast<double>(spec::parameter_count(run_.model)) /
                             static_cast<double>(run_.parallelism.pipeline * run_.parallelism.tensor);
     return {.zero_stage = zero_stage,
-            .formula_mib = formula_bytes(zero_stage, parameters, data) / kMib,
+            .formula_mib = formula_bytes(run_, sharers) * parameters / kMib,
             .state_mib = static_cast<double>(memory.total() - memory.activations) / kMib,
             .passing_mib = static_cast<double>(memory.activations) / kMib,
             .measured_mib = last.at("peak_memory_mib").get<double>() - before};
@@ -115,6 +131,7 @@ class MemoryBench {
  private:
   Options options_;
   spec::RunSpec run_;
+  std::vector<int> host_of_;  // by rank
   TemporaryFolder folder_;
 };
 
@@ -148,6 +165,7 @@ int run_memory_bench(const std::vector<std::string>& arguments, std::ostream& ou
   app.add_option("--workers", options.workers, "Processes that train together on this host")
       ->check(whole_number(1, rendezvous::kMaxWorld))
       ->capture_default_str();
+  add_pretended_hosts(app, options.hosts);
   app.add_option("--seq-len", options.seq_len, "Tokens of a sequence")
       ->check(whole_number(1, 1 << 20))
       ->capture_default_str();

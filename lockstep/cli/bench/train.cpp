@@ -97,7 +97,7 @@ class TrainBench {
     std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train",
                                         folder_.file("run.toml"), "--job.dump_folder", output};
     command.insert(command.end(), flags.begin(), flags.end());
-    run_workers(std::move(command), workers);
+    run_workers(std::move(command), {workers});
     std::ifstream in(output + "/metrics.jsonl");
     std::vector<double> steps;
     TrainTurn turn;
@@ -118,7 +118,7 @@ class TrainBench {
     const std::int64_t threads = given > 0 ? given : std::max(1, usable_cores() / options_.workers);
     const std::string count = std::to_string(threads);
     try {
-      run_workers(pytorch_command(output, count), options_.workers,
+      run_workers(pytorch_command(output, count), {options_.workers},
                   {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}});
     } catch (const WorkerFailed&) {
       throw UsageError(

@@ -18,11 +18,13 @@ void write_random_corpus(const std::string& prefix, const spec::RunSpec& run, st
   writer.finish();
 }
 
-void run_workers(std::vector<std::string> command, int workers, const rendezvous::Environment& more) {
+void run_workers(std::vector<std::string> command, const Workers& workers,
+                 const rendezvous::Environment& more) {
   rendezvous::LaunchOptions options;
   options.command = {"/bin/sh", "-c", "exec \"$@\" >/dev/null", "sh"};
   options.command.insert(options.command.end(), command.begin(), command.end());
-  options.workers = workers;
+  options.workers = workers.count;
+  options.pretended_hosts = workers.pretended_hosts;
   options.environment = rendezvous::process_environment();
   for (const auto& [name, value] : more) options.environment[name] = value;
   require_success(rendezvous::launch(options));

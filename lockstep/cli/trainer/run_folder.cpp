@@ -103,7 +103,7 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers)
   }
 }
 
-void RunFolder::begin(double gemm_peak_gflops, int local_workers) {
+void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<const int> host_of) {
   gemm_peak_gflops_ = gemm_peak_gflops;
   clear(folder_, run_);
   const spec::Workload workload = spec::workload_of(run_, workers_);
@@ -115,7 +115,9 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers) {
     sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run_.metrics.save_tb_folder));
   }
   const std::uint64_t here = metrics::process_memory().current_bytes;
-  const auto predicted = [&](Rank rank) { return here + plan::step_memory(run_, workers_, rank).total(); };
+  const auto predicted = [&](Rank rank) {
+    return here + plan::step_memory(run_, workers_, rank, host_of).total();
+  };
   predicted_bytes_ = predicted(0);
   std::uint64_t largest = 0;
   const Mesh mesh = plan::mesh_of(run_, workers_);

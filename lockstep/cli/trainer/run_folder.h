@@ -27,7 +27,8 @@ class RunFolder {
 
   // Makes room for the run, once nothing is in its way any more, and says what it will need. Its workers, of
   // which `local_workers` are on this host, are measured against `gemm_peak_gflops` of all of them together.
-  void begin(double gemm_peak_gflops, int local_workers);
+  // `host_of` as plan::step_memory() takes it.
+  void begin(double gemm_peak_gflops, int local_workers, std::span<const int> host_of);
   void after_step(const train::StepReport& report);
   // Writes the folder model/, in the dtype that was trained in.
   void save(const model::FlatLayout& whole, const at::Tensor& values);

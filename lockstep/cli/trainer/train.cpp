@@ -125,7 +125,7 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   const double gemm_peak = train::measured_gemm_peak(run.training.dtype, world);
   train::RunHooks hooks = {.wants_to_stop = [] { return signal_seen != 0; }};
   if (folder) {
-    hooks.ready = [&] { folder->begin(gemm_peak, world.ranks_on_this_host()); };
+    hooks.ready = [&] { folder->begin(gemm_peak, world.ranks_on_this_host(), world.hosts()); };
     hooks.after_step = [&](const train::StepReport& report) { folder->after_step(report); };
   }
   hooks.trained = [&](const model::FlatLayout& whole, const at::Tensor& values) {

@@ -35,6 +35,7 @@ struct VerifyOptions {
   std::string file;
   std::vector<std::string> key_flags;
   int workers = 2;
+  int hosts = 1;
   std::int64_t steps = 5;
 };
 
@@ -59,8 +60,8 @@ int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& 
   return kDone;
 }
 
-// Trains `run` on that many workers; the records of all ranks.
-std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, std::int64_t steps) {
+// Trains `run` on that many workers, as if on that many hosts; the records of all ranks.
+std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, int hosts, std::int64_t steps) {
   const TemporaryFolder folder;
   spec::RunSpec here = run;
   here.job.dump_folder = folder.file("");
@@ -74,6 +75,7 @@ std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, std::in
                      std::to_string(steps),
                      prefix};
   options.workers = workers;
+  options.pretended_hosts = hosts;
   options.environment = rendezvous::process_environment();
   require_success(rendezvous::launch(options));
   std::vector<RunRecord> records;
@@ -95,8 +97,8 @@ int compare(const VerifyOptions& options) {
   alone.parallelism.lane_weights.clear();
   alone.parallelism.pipeline = 1;
   alone.parallelism.tensor = 1;
-  const RunRecord expected = records_of(alone, 1, steps).front();
-  const std::vector<RunRecord> records = records_of(run, options.workers, steps);
+  const RunRecord expected = records_of(alone, 1, 1, steps).front();
+  const std::vector<RunRecord> records = records_of(run, options.workers, options.hosts, steps);
   for (std::size_t rank = 0; rank < records.size(); ++rank) {
     const auto difference = first_difference(expected, records[rank]);
     if (!difference) continue;
@@ -126,6 +128,7 @@ int verify(const std::vector<std::string>& arguments) {
   app.add_option("-n,--workers", options.workers, "Processes to compare with one")
       ->check(whole_number(2, rendezvous::kMaxWorld))
       ->capture_default_str();
+  add_pretended_hosts(app, options.hosts);
   app.add_option("--steps", options.steps, "How many steps, at most those of the run")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();

@@ -81,10 +81,11 @@ class Checker {
       case Act::share_losses:
         require(!std::exchange(shared_, true), "the losses are shared twice");
         return require(passes_.all_passes_are_done(), "losses are shared before all passes are done");
+      case Act::add_hosts:
+        require_no_stage_waits();
+        return sums_.add_hosts(action);
       case Act::finish:
-        // Others wait for what the passes of a stage send.
-        require(passes_.stage().placement.stages == 1 || passes_.all_passes_are_done(),
-                "a stage waits for other pipelines before its passes are done");
+        require_no_stage_waits();
         return sums_.finish(action);
       case Act::clip:
         return sums_.clip();
@@ -113,6 +114,12 @@ class Checker {
     sums_.require_weights(passes_.chunk(passes_.chunk_of_block(block)));
   }
 
+  // Others wait for what the passes of a stage send.
+  void require_no_stage_waits() const {
+    require(passes_.stage().placement.stages == 1 || passes_.all_passes_are_done(),
+            "a stage waits for other pipelines before its passes are done");
+  }
+
   void pass_head_on(bool is_wanted) {
     require(is_wanted, "a message that nobody needs");
     sums_.require_updated();
@@ -127,8 +134,8 @@ class Checker {
 };
 
 bool is_collective(Act act) {
-  return act == Act::reduce || act == Act::share_losses || act == Act::clip || act == Act::gather ||
-         act == Act::fetch;
+  return act == Act::reduce || act == Act::add_hosts || act == Act::share_losses || act == Act::clip ||
+         act == Act::gather || act == Act::fetch;
 }
 
 // Of the collectives only, with their places in the program.

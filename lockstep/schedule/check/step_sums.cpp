@@ -100,8 +100,24 @@ void SumChecker::reduce(const Action& action, int chunk) {
   phases_[bucket] = Phase::reducing;
 }
 
+void SumChecker::add_hosts(const Action& action) {
+  require(spec_.copies_on_hosts, "hosts are added that are parts of one sum");
+  advance(action, Phase::reducing, Phase::adding_hosts,
+          "hosts are added of a bucket that is not being reduced, or twice");
+  release_slots(action);
+}
+
 void SumChecker::finish(const Action& action) {
-  advance(action, Phase::reducing, Phase::finished, "a bucket is finished that is not being reduced");
+  if (spec_.copies_on_hosts) {
+    advance(action, Phase::adding_hosts, Phase::finished,
+            "a bucket is finished whose hosts are not being added");
+  } else {
+    advance(action, Phase::reducing, Phase::finished, "a bucket is finished that is not being reduced");
+    release_slots(action);
+  }
+}
+
+void SumChecker::release_slots(const Action& action) {
   const auto bucket = static_cast<std::size_t>(action.bucket);
   count_slots(bucket, -slots_there_[bucket]);
 }

@@ -24,6 +24,7 @@ class SumChecker {
   bool awaits_shared() const { return unsummed_.has_value(); }
   void merge(const Action& action);
   void reduce(const Action& action, int chunk);
+  void add_hosts(const Action& action);
   void finish(const Action& action);
   void clip();
   void update(const Action& action);
@@ -44,7 +45,7 @@ class SumChecker {
   int block_of_bucket(const Action& action) const;
 
  private:
-  enum class Phase { open, reducing, finished, updated, gathering, arrived };
+  enum class Phase { open, reducing, adding_hosts, finished, updated, gathering, arrived };
   // What a slot holds of one bucket.
   struct Contents {
     enum class State { nothing, lane, spent } state = State::nothing;
@@ -56,6 +57,7 @@ class SumChecker {
   void hold_lane(const Action& action);
   BucketMemory memory(std::size_t bucket) const;
   void count_slots(std::size_t bucket, int change);
+  void release_slots(const Action& action);
   void check_slot(int slot) const;
   Presence& weights(const Action& action);
   Contents& at(int slot, int bucket);

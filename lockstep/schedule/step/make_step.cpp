@@ -41,6 +41,7 @@ class StepMaker {
       for (const PipelineEntry& entry : stage_.passes) compute(entry);
     }
     reduce_what_is_complete();
+    if (spec_.copies_on_hosts) add_hosts_up_to(order_.size());
     add({.act = Act::share_losses});
     for (; finished_ < order_.size(); ++finished_) add({.act = Act::finish, .bucket = order_[finished_]});
     add({.act = Act::clip});
@@ -214,10 +215,19 @@ class StepMaker {
       add({.act = Act::reduce, .bucket = order_[reduced_]});
       // One sum goes on while the next gradients are computed; then its memory is free. A stage of a pipeline
       // must not wait for other pipelines while its own waits for it.
-      if (spec_.shards_gradients && stage_.placement.stages == 1 && reduced_ > 0) {
+      if (stage_.placement.stages > 1) continue;
+      if (spec_.copies_on_hosts) {
+        add_hosts_up_to(reduced_);
+      } else if (spec_.shards_gradients && reduced_ > 0) {
         add({.act = Act::finish, .bucket = order_[reduced_ - 1]});
         finished_ = reduced_;
       }
+    }
+  }
+
+  void add_hosts_up_to(std::size_t end) {
+    for (; inside_hosts_ < end; ++inside_hosts_) {
+      add({.act = Act::add_hosts, .bucket = order_[inside_hosts_]});
     }
   }
 
@@ -307,6 +317,7 @@ class StepMaker {
   std::vector<bool> is_complete_;  // by bucket: this rank has all that it adds to the sum
   std::vector<int> order_;
   std::size_t reduced_ = 0;        // the first so many of the order
+  std::size_t inside_hosts_ = 0;   // likewise: those that are summed inside hosts
   std::size_t finished_ = 0;       // likewise
   std::optional<int> first_part_;  // the chunk that it is
   std::optional<int> last_part_;

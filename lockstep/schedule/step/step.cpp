@@ -47,6 +47,8 @@ std::string_view name_of(Act act) {
       return "merge";
     case Act::reduce:
       return "reduce";
+    case Act::add_hosts:
+      return "add_hosts";
     case Act::share_losses:
       return "share_losses";
     case Act::finish:

@@ -10,7 +10,8 @@
 // soon as both are there, so the slots in use are those of the few subtrees that the lanes so far make up,
 // and of the lanes that are under way. Parameters are cut into *buckets*: the gradients of a bucket are added
 // and reduced over the ranks while other blocks still compute. The ranks may share out the update: each
-// updates its share of every bucket, and gets the others' from them.
+// updates its share of every bucket, and gets the others' from them. When they share it out inside each host
+// only, every host has a copy: gradients are then summed in two steps, inside hosts and over them.
 //
 // Ranks may also share out the gradients and the weights. The memory of a gradient is then there from the
 // first addition to it until its sum is shared out, and that of weights from fetching them until they are
@@ -58,8 +59,10 @@ enum class Act : std::uint8_t {
   settle,      // lane, slot: the gradients that block 0 has put off are added on top of the tied head's
   sum_shared,  // lane, block, slot: those of parameters that several tensor lanes share become their sums
   merge,       // bucket, slot, from_slot: the gradients of the lower subtree += those of the upper one
-  reduce,  // bucket: starts the sum over all ranks; the result, or this rank's share of it, will be in the
-           // first piece's slot
+  reduce,     // bucket: starts the sum over all ranks; the result, or this rank's share of it, will be in the
+              // first piece's slot
+  add_hosts,  // bucket, when hosts have copies: waits for the sum inside the host, starts adding those of
+              // all hosts
   share_losses,  // the losses of all lanes become known to all ranks
   finish,        // bucket: waits for its sum
   clip,          // the norm of all gradients, and the factor that follows
@@ -130,6 +133,7 @@ struct StepSpec {
   bool shards_update = false;
   bool shards_gradients = false;  // implies the former
   bool shards_weights = false;    // implies both
+  bool copies_on_hosts = false;   // what is shared out is so inside each host; implies shards_update
   bool tied = false;
   bool sums_shared = false;  // there are tensor lanes
   // None: the rank holds the whole model.

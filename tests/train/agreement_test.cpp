@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/agreement.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+#include "tests/support/ranks.h"
+
+namespace lockstep::train {
+namespace {
+
+Digest digest_of(std::string_view bytes) {
+  Digest digest;
+  digest.add(bytes);
+  return digest;
+}
+
+// Ranks 0 and 1 hold one part of a model, 2 and 3 another.
+TEST(Agreement, StagesReadDifferentWeights) {
+  test::run_ranks(4, [](const comm::Communicator& world) {
+    const int part = world.rank() / 2;
+    EXPECT_NO_THROW(require_same_first_values(digest_of(part == 0 ? "a" : "b"), part, "gpt2", world));
+  });
+}
+
+TEST(Agreement, RanksThatReadOtherWeightsAreNamed) {
+  test::run_ranks(4, [](const comm::Communicator& world) {
+    const auto check = [&] {
+      require_same_first_values(digest_of(world.rank() == 3 ? "a" : "b"), world.rank() / 2, "gpt2", world);
+    };
+    if (world.rank() > 0) {
+      EXPECT_THROW(check(), ToldElsewhere);
+    } else {
+      EXPECT_EQ(test::error_of<UsageError>(check),
+                "rank 3 reads other weights than rank 2: gpt2 must have the same contents on all hosts");
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::train
