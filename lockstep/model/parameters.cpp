@@ -145,13 +145,12 @@ void FlatLayout::list_heads(const ParameterSpec& head, const HeldLanes& lanes) {
 }
 
 std::optional<std::size_t> FlatLayout::find(const std::string& name, int lane) const {
-  for (std::size_t i = 0; i < specs_.size(); ++i) {
-    if (lane_of_spec_[i] == lane && specs_[i].name == name) return i;
-  }
-  return std::nullopt;
+  const auto found = index_.find({name, lane});
+  return found == index_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void FlatLayout::add(const ParameterSpec& spec, int lane) {
+  index_.emplace(std::pair{spec.name, lane}, specs_.size());
   specs_.push_back(spec);
   lane_of_spec_.push_back(lane);
   places_.push_back({.first = elements_, .count = spec.elements()});

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -99,6 +101,7 @@ class FlatLayout {
   std::vector<ParameterSpec> specs_;
   std::vector<Place> places_;
   std::vector<int> lane_of_spec_;
+  std::map<std::pair<std::string, int>, std::size_t> index_;  // of the specs, by name and lane
   std::size_t lanes_ = 1;
   std::vector<std::vector<std::size_t>> blocks_;
   std::vector<Range> chunks_;

@@ -28,9 +28,11 @@ struct Rows {
 
 // What a worker computes of each layer, and for how many tokens.
 struct Share {
-  spec::Model model;  // its heads, its part of the wide layer and of the vocabulary
-  Rows rows;          // all tokens
-  Rows held = {};     // those that it holds between layers
+  spec::Model model;      // its heads, its part of the wide layer and of the vocabulary
+  Rows rows;              // all tokens
+  std::int64_t here = 1;  // tensor lanes
+  bool is_divided = false;
+  Rows held = {};  // those that it holds between layers
 };
 
 Share share_of(const spec::RunSpec& run) {
@@ -39,7 +41,9 @@ Share share_of(const spec::RunSpec& run) {
   const bool is_mlp = run.model.name == spec::ModelFamily::mlp;
   const std::int64_t rows = run.training.micro_batch_size * (is_mlp ? 1 : run.training.seq_len);
   Share share = {.model = lanes > 1 ? spec::lane_of(run.model, lanes) : run.model,
-                 .rows = {static_cast<std::uint64_t>(rows), size_of(run.training.dtype)}};
+                 .rows = {static_cast<std::uint64_t>(rows), size_of(run.training.dtype)},
+                 .here = here,
+                 .is_divided = lanes > 1};
   for (std::int64_t* size :
        {&share.model.heads, &share.model.kv_heads, &share.model.ffn_width, &share.model.vocab_size}) {
     *size *= here;
@@ -63,7 +67,7 @@ BlockMemory gpt_layer(const Share& share) {
   return {.output = share.held.bytes(width),
           .inner = share.rows.bytes(2 * width + attention + 2 * ffn, share.model.heads) +
                    share.held.bytes(width, 2 * kNormFloats),
-          .work = share.rows.bytes(2 * width + ffn)};
+          .work = share.rows.bytes((share.here + 1) * width + ffn)};
 }
 
 BlockMemory llama_layer(const Share& share) {
@@ -73,14 +77,14 @@ BlockMemory llama_layer(const Share& share) {
   return {.output = share.held.bytes(width),
           .inner = share.rows.bytes(2 * width + attention + 3 * ffn, share.model.heads) +
                    share.held.bytes(width, 2 * kNormFloats),
-          .work = share.rows.bytes(2 * width + 2 * ffn)};
+          .work = share.rows.bytes((share.here + 1) * width + 2 * ffn)};
 }
 
 // Between the embedding and the last norm; they keep what comes out, and the norm its figures.
 std::vector<BlockMemory> transformer(const Share& share, const BlockMemory& layer) {
   const std::uint64_t hidden = share.held.bytes(share.model.width);
   std::vector<BlockMemory> blocks(static_cast<std::size_t>(share.model.layers) + 2, layer);
-  blocks.front() = {.output = hidden, .inner = 0, .work = hidden};
+  blocks.front() = {.output = hidden, .inner = 0, .work = share.rows.bytes(share.model.width)};
   blocks.back() = {.output = hidden, .inner = share.held.bytes(0, kNormFloats), .work = hidden};
   return blocks;
 }
@@ -114,7 +118,7 @@ std::uint64_t head_memory(const spec::RunSpec& run) {
   const Share share = share_of(run);
   const std::uint64_t chunk = std::min<std::uint64_t>(share.rows.count, kernels::kLossChunk);
   return chunk * static_cast<std::uint64_t>(share.model.vocab_size) * sizeof(float) +
-         share.rows.bytes(share.model.width);
+         share.rows.bytes((share.is_divided ? 2 : 1) * share.model.width);
 }
 
 }  // namespace lockstep::plan

@@ -88,6 +88,7 @@ schedule::StepSpec step_of(const spec::RunSpec& run, int world, const Share& sha
       .shards_weights = share.zero_stage >= 3,
       .copies_on_hosts = share.zero_stage >= 1 && share.copies_on_hosts,
       .tied = is_tied(run.model),
+      .sums_shared = spec::tensor_lanes(run.parallelism) > 1,
       .block_memory = block_memory(run)};
   const int micro_batches = (step.end_lane - step.first_lane) * step.micro_batches;
   if (run.parallelism.pipeline > 1) {

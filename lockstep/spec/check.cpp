@@ -147,6 +147,15 @@ void check_parallelism(const RunSpec& run, const Checker& checker) {
       recompute_stride(parallelism).has_value(), {"parallelism.recompute"},
       fmt::format("parallelism.recompute must be none, all, or a number from 1 to 10000, not '{}'",
                   parallelism.recompute));
+  const std::int64_t pieces = tensor_lanes(parallelism);
+  checker.require(
+      run.comm.exact || pieces == 1, {"comm.exact", "parallelism.tensor_lanes", "parallelism.tensor"},
+      fmt::format("comm.exact = false cannot be with parallelism.tensor_lanes = {}: the copies of a "
+                  "parameter that tensor lanes share would drift apart; leave it out",
+                  pieces));
+  checker.require(!parallelism.sequence_parallel || pieces > 1, {"parallelism.sequence_parallel"},
+                  "parallelism.sequence_parallel shares out tokens among workers that share layers; set "
+                  "parallelism.tensor to 2 or more, or leave it out");
   const bool canonical = std::find(kExact.begin(), kExact.end(), run.comm.all_reduce) != kExact.end();
   checker.require(
       !run.comm.exact || canonical, {"comm.all_reduce", "comm.exact"},

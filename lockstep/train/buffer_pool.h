@@ -9,13 +9,13 @@
 
 namespace lockstep::train {
 
-// Registered memory that is used again and again, also for sizes that differ a little. Not for several
+// Registered memory that is used again and again. Not for several
 // threads.
 class BufferPool {
  public:
   explicit BufferPool(const comm::Communicator& communicator) : communicator_(communicator) {}
 
-  // At least so large, with undefined contents.
+  // With undefined contents.
   comm::Buffer take(std::size_t bytes);
   void give_back(comm::Buffer&& buffer);
 

@@ -12,8 +12,7 @@ struct Groups {
   comm::Communicator world = {};     // all
   comm::Communicator data = {};      // those that hold the same part of the model
   comm::Communicator pipeline = {};  // those that compute the same lanes with the other parts
-  comm::Communicator tensor =
-      {};  // those that compute the same lanes with the same layers, each a part of it
+  comm::Communicator tensor = {};    // those that compute each of its layers together
   // Of `data`: those that share out what ZeRO shares out, and those of other hosts that have the same share.
   comm::Communicator sharing = {};
   comm::Communicator copies = {};

@@ -36,8 +36,18 @@ HeldMemory::~HeldMemory() {
   }
 }
 
+// Pieces that differ by little, as the last layer and the others, take turns with the same memory.
+std::size_t HeldMemory::capacity(const Piece& piece) const {
+  const std::size_t size = piece.elements.size();
+  std::size_t most = size;
+  for (const Piece& other : pieces_) {
+    if (other.elements.size() <= size + size / 8) most = std::max(most, other.elements.size());
+  }
+  return most;
+}
+
 void HeldMemory::attach(Piece& piece) {
-  piece.memory = pool_.take(piece.elements.size() * c10::elementSize(type_));
+  piece.memory = pool_.take(capacity(piece) * c10::elementSize(type_));
   piece.tensor.storage().set_data_ptr_noswap({piece.memory->bytes().data(), c10::Device(c10::kCPU)});
 }
 

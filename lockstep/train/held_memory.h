@@ -48,6 +48,7 @@ class HeldMemory {
   };
   std::size_t piece_of(Range elements) const;
   std::size_t piece_of_bucket(std::size_t bucket) const;
+  std::size_t capacity(const Piece& piece) const;  // elements that its memory has room for
   void attach(Piece& piece);
 
   const Holding& holding_;

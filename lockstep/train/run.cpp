@@ -54,6 +54,10 @@ Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workl
                     .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
 }
 
+// Sums and gathers go through the peers' gradients and weights; a step later is soon enough for the next
+// time.
+constexpr std::size_t kPeerMemory = std::size_t{8} << 20;
+
 bool is_due(std::int64_t every, std::int64_t step) {
   return every > 0 && step % every == 0;
 }
@@ -166,6 +170,7 @@ class Run {
                  .pipeline = sources.pipeline,
                  .hidden = hidden_sizes(run, holding_.team())}),
         loss_scale_(run.training) {
+    world.limit_peer_memory(kPeerMemory);
     if (sources.first_values) load(*sources.first_values);
     if (run.metrics.enable_trace) {
       trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);

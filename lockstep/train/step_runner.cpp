@@ -20,10 +20,6 @@ using schedule::Action;
 // Streams of the pipeline's group that StageMail leaves free.
 constexpr std::uint32_t kHeadStream = 2;
 
-// Sums and gathers go through the peers' gradients and weights; a step later is soon enough for the next
-// time.
-constexpr std::size_t kPeerMemory = std::size_t{8} << 20;
-
 // The one that is the last to add to the parameter's gradient.
 std::size_t lowest_block_with(const model::FlatLayout& layout, std::size_t parameter) {
   std::size_t block = 0;
@@ -66,7 +62,6 @@ StepRunner::StepRunner(const model::Model& model, const Holding& holding, Buffer
       slots_(holding, pool, weights),
       passes_(model, holding, slots_, plan_.hidden, nn::scalar_type_of(weights.dtype())),
       works_(partition_.buckets.size()) {
-  holding.groups.world.limit_peer_memory(kPeerMemory);
   assign(plan_.lanes);
 }
 
@@ -142,7 +137,7 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
     case Act::send_head_gradient:
       return send_head_gradient(action);
     case Act::receive_head_gradient:
-      return receive_head_gradient(action);
+      return await_head_gradient(action);
     case Act::settle:
       return passes_.settle(action);
     case Act::sum_shared:
@@ -184,7 +179,7 @@ void StepRunner::clear(const Action& action) {
   const bool is_first = schedule::chunk_of_part(program_.stage, 0) == action.chunk;
   const bool is_last = schedule::chunk_of_part(program_.stage, last_part()) == action.chunk;
   if (is_last && holding_.layout.borrows_head()) {
-    receive_head_gradient(action);  // what was sent from here a step ago has arrived
+    await_head_gradient(action);
     for (const Range& head : head_elements()) slots_.clear_borrowed(action.slot, head);
   } else if (is_first && holder_of_part(last_part()) != program_.stage.rank) {
     for (const Range& head : head_elements()) {
@@ -223,7 +218,7 @@ void StepRunner::send_head_gradient(const Action& action) {
   }
 }
 
-void StepRunner::receive_head_gradient(const Action& action) {
+void StepRunner::await_head_gradient(const Action& action) {
   for (comm::Work& work : std::exchange(head_gradients_[action.slot], {})) work.wait();
 }
 

@@ -76,7 +76,7 @@ class StepRunner {
   void keep_sum(std::size_t bucket);
   void sum_shared(const schedule::Action& action);
   void send_head_gradient(const schedule::Action& action);
-  void receive_head_gradient(const schedule::Action& action);
+  void await_head_gradient(const schedule::Action& action);  // until it is received, or sent
   void send_head();
   void receive_head();
   void reduce(int bucket);

@@ -96,7 +96,7 @@ TEST_F(TensorProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
             "parallelism.tensor = 4 does not divide parallelism.tensor_lanes = 2; take 1 or 2"},
            {{"--workers", "8", "--parallelism.tensor", "8"},
             "model.heads = 4 cannot be divided among parallelism.tensor_lanes = 8; take model.heads = 8, or "
-            "parallelism.tensor_lanes = 4"},
+            "parallelism.tensor = 4"},
        }) {
     expect_refusal(train_as("refused", mistake.flags), 2, "lockstep: " + mistake.sentence + "\n");
     EXPECT_FALSE(std::filesystem::exists(folder_.path("refused"))) << mistake.sentence;

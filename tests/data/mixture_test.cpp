@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,9 +57,10 @@ RC_GTEST_PROP(Mixture, EveryPartGoesThroughItsEpochsInTurn, ()) {
   }
   for (const auto& [part, samples] : of_part) {
     std::map<std::uint64_t, std::set<std::uint64_t>> by_epoch;
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      RC_ASSERT(i == 0 || samples[i].epoch - samples[i - 1].epoch <= 1U);
-      const bool is_new = by_epoch[samples[i].epoch].insert(samples[i].index).second;
+    std::uint64_t before = samples.front().epoch;
+    for (const Mixture::Sample& sample : samples) {
+      RC_ASSERT(sample.epoch - std::exchange(before, sample.epoch) <= 1U);
+      const bool is_new = by_epoch[sample.epoch].insert(sample.index).second;
       RC_ASSERT(is_new);
     }
     for (const auto& [epoch, indices] : by_epoch) {

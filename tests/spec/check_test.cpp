@@ -79,6 +79,15 @@ TEST(CheckRun, ComparesKeysOfTheLayout) {
   EXPECT_THAT(error_of("[parallelism]\nlane_weights = [0, 0]"), HasSubstr("above 0"));
   EXPECT_THAT(error_of("[parallelism]\nrecompute = \"sometimes\""), HasSubstr("none, all, or a number"));
   EXPECT_THAT(error_of("[comm]\nall_reduce = \"ring\""), HasSubstr("run.toml:2: comm.all_reduce = \"ring\""));
+  EXPECT_EQ(error_of("[parallelism]\ntensor = 2\n[comm]\nexact = false"),
+            "run.toml:4: comm.exact = false cannot be with parallelism.tensor_lanes = 2: the copies of a "
+            "parameter that tensor lanes share would drift apart; leave it out");
+  EXPECT_EQ(
+      error_of("[parallelism]\nsequence_parallel = true"),
+      "run.toml:2: parallelism.sequence_parallel shares out tokens among workers that share layers; set "
+      "parallelism.tensor to 2 or more, or leave it out");
+  EXPECT_NO_THROW(parse_run("[parallelism]\nsequence_parallel = true\ntensor_lanes = 4", "run.toml",
+                            std::vector<std::string>{"--data.train", "corpus"}));
 }
 
 TEST(FillModel, DoesNothingTheSecondTime) {

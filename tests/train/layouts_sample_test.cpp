@@ -25,7 +25,7 @@ TEST(Layouts, ASampleOfAllGivesTheBitsOfOneProcess) {
     for (const DType dtype : {DType::fp32, DType::bf16}) {
       const Setting setting = setting_of(model, dtype);
       const Outcome alone = train(even_ownership(kLayoutLanes, 1), setting).front();
-      // A prime, so that all layouts come up in the course of the models.
+      // A prime: every model and dtype has other layouts.
       for (; next < layouts.size(); next += 61) expect_bits_of_one_process(layouts[next], setting, alone);
       next -= layouts.size();
     }

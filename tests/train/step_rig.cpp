@@ -19,7 +19,7 @@ namespace lockstep::train {
 namespace {
 
 constexpr int kRows = 2;
-constexpr int kLength = 24;
+constexpr int kLength = 23;  // tokens that lanes cannot share out evenly
 
 model::Model model_of(const Setting& setting) {
   if (setting.is_gpt) {

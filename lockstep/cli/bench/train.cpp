@@ -69,7 +69,11 @@ class TrainBench {
     if (system == "inexact") return our_turn(output, options_.workers, {"--comm.exact", "false"});
     if (system == "unshared") return our_turn(output, options_.workers, {"--parallelism.zero_stage", "0"});
     if (system == "1f1b") return our_turn(output, options_.workers, {"--parallelism.schedule", "1f1b"});
-    if (system == "undivided") return our_turn(output, options_.workers, undivided_layers());
+    if (system == "undivided") {
+      return our_turn(
+          output, options_.workers,
+          undivided_layers(options_.workers / static_cast<int>(options_.run.parallelism.pipeline)));
+    }
     if (system == "data-parallel") {
       return our_turn(output, options_.workers, as_data_parallel(options_.workers));
     }
@@ -80,16 +84,23 @@ class TrainBench {
     return our_turn(output, options_.workers, {});
   }
 
-  static std::vector<std::string> undivided_layers() {
-    return {"--parallelism.tensor", "1", "--parallelism.tensor_lanes", "1"};
+  // Of the same global batch, with so many data-parallel workers.
+  std::vector<std::string> undivided_layers(int data_parallel) const {
+    const auto least = std::bit_ceil(static_cast<std::uint64_t>(data_parallel));
+    const auto lanes = std::max(least, static_cast<std::uint64_t>(workload_.lanes));
+    return {"--parallelism.tensor",
+            "1",
+            "--parallelism.tensor_lanes",
+            "1",
+            "--parallelism.sequence_parallel",
+            "false",
+            "--parallelism.lanes",
+            std::to_string(lanes)};
   }
 
-  // Of the same global batch.
   std::vector<std::string> as_data_parallel(int workers) const {
-    const auto least = std::bit_ceil(static_cast<std::uint64_t>(workers));
-    const auto lanes = std::max(least, static_cast<std::uint64_t>(workload_.lanes));
-    std::vector<std::string> flags = undivided_layers();
-    flags.insert(flags.end(), {"--parallelism.pipeline", "1", "--parallelism.lanes", std::to_string(lanes)});
+    std::vector<std::string> flags = undivided_layers(workers);
+    flags.insert(flags.end(), {"--parallelism.pipeline", "1"});
     return flags;
   }
 

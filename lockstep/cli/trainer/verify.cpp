@@ -24,6 +24,7 @@
 #include "lockstep/spec/setting.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
+#include "lockstep/train/model_of.h"
 
 namespace lockstep::cli {
 namespace {
@@ -89,6 +90,7 @@ std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, int hos
 int compare(const VerifyOptions& options) {
   spec::RunSpec run = spec::load_run(options.file, options.key_flags);
   run = spec::with_workload(run, spec::workload_of(run, options.workers));
+  train::require_division(run);
   run.parallelism.data = -1;
   run.validation.freq = 0;
   run.metrics.enable_trace = false;

@@ -17,15 +17,19 @@ std::vector<std::int64_t> powers_up_to(std::int64_t limit) {
   return powers;
 }
 
-void check_divisible(const char* key, std::int64_t size, int lanes) {
+// The key to change, and to what, so that there are at most so many lanes.
+std::string fewer(std::int64_t lanes, int workers) {
+  return fmt::format("{} = {}", workers > lanes ? "parallelism.tensor" : "parallelism.tensor_lanes", lanes);
+}
+
+void check_divisible(const char* key, std::int64_t size, int lanes, int workers) {
   if (size % lanes == 0) return;
   const std::int64_t above = (size / lanes + 1) * lanes;
   const std::string sizes =
       size > lanes ? fmt::format("{} or {}", above - lanes, above) : fmt::format("{}", above);
   throw UsageError(
-      fmt::format("{} = {} cannot be divided among parallelism.tensor_lanes = {}; take {} = {}, or "
-                  "parallelism.tensor_lanes = {}",
-                  key, size, lanes, key, sizes, size & -size));
+      fmt::format("{} = {} cannot be divided among parallelism.tensor_lanes = {}; take {} = {}, or {}", key,
+                  size, lanes, key, sizes, fewer(size & -size, workers)));
 }
 
 bool kv_heads_fit(std::int64_t kv_heads, int lanes) {
@@ -63,11 +67,12 @@ void check_tensor_lanes(const DividedSizes& sizes, int lanes, int workers) {
   }
   if (lanes == 1) return;
   if (sizes.heads == 0) {
-    throw UsageError(fmt::format(
-        "parallelism.tensor_lanes = {}: the layers of this model cannot be divided; take 1", lanes));
+    throw UsageError(
+        fmt::format("parallelism.tensor_lanes = {}: the layers of this model cannot be divided; take {}",
+                    lanes, fewer(1, workers)));
   }
-  check_divisible("model.heads", sizes.heads, lanes);
-  check_divisible("model.ffn_width", sizes.ffn_width, lanes);
+  check_divisible("model.heads", sizes.heads, lanes, workers);
+  check_divisible("model.ffn_width", sizes.ffn_width, lanes, workers);
   check_kv_heads(sizes, lanes);
 }
 
