@@ -148,11 +148,16 @@ TEST(Shards, WhatCannotBeDividedIsRefusedWithWhatWouldFit) {
   EXPECT_EQ(refusal({8, 2, 64}, 4, 4), "accepted");
   EXPECT_EQ(refusal({}, 1), "accepted");
   EXPECT_EQ(refusal({}, 2),
-            "parallelism.tensor_lanes = 2: the layers of this model cannot be divided; take 1");
+            "parallelism.tensor_lanes = 2: the layers of this model cannot be divided; take "
+            "parallelism.tensor_lanes = 1");
+  EXPECT_EQ(refusal({}, 2, 2),
+            "parallelism.tensor_lanes = 2: the layers of this model cannot be divided; take "
+            "parallelism.tensor = 1");
   EXPECT_EQ(refusal({8, 2, 64}, 3), "parallelism.tensor_lanes = 3 must be a power of two (1, 2, 4, ...)");
   EXPECT_EQ(refusal({8, 2, 64}, 0), "parallelism.tensor_lanes = 0 must be a power of two (1, 2, 4, ...)");
-  EXPECT_EQ(refusal({8, 2, 64}, 4, 3),
-            "parallelism.tensor = 3 does not divide parallelism.tensor_lanes = 4; take 1 or 2 or 4");
+  EXPECT_EQ(refusal({8, 2, 64}, 4, 3), "parallelism.tensor = 3 must be a power of two: take 2 or 4");
+  EXPECT_EQ(refusal({8, 2, 64}, 2, 4),
+            "parallelism.tensor = 4 does not divide parallelism.tensor_lanes = 2; take 1 or 2");
   EXPECT_EQ(
       refusal({6, 2, 64}, 4),
       "model.heads = 6 cannot be divided among parallelism.tensor_lanes = 4; take model.heads = 4 or 8, "
