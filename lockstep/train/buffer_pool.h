@@ -9,8 +9,7 @@
 
 namespace lockstep::train {
 
-// Registered memory that is used again and again. Not for several
-// threads.
+// Registered memory that is used again and again. Not for several threads.
 class BufferPool {
  public:
   explicit BufferPool(const comm::Communicator& communicator) : communicator_(communicator) {}

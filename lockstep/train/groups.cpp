@@ -13,11 +13,10 @@ comm::Communicator group_of(const comm::Communicator& world, const Mesh& mesh, A
                      std::string(name_of(axis)));
 }
 
-// A group of one that has all to itself, and has no need of what others have.
 void share_inside_hosts(Groups& groups, const HostGrid& grid) {
   if (grid.hosts == 1) return;
   groups.sharing = {};
-  if (grid.ranks_per_host == 1) return;
+  if (grid.ranks_per_host == 1) return;  // there is nobody on the host to share with
   const int host = grid.host_of(groups.data.rank());
   const int place = grid.place_on_host(groups.data.rank());
   groups.sharing = groups.data.split(host, place, "data in a host");
