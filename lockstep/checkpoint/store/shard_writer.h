@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/base/disk.h"
+#include "lockstep/checkpoint/store/manifest.h"
+
+namespace lockstep::checkpoint {
+
+struct OutgoingPiece {
+  std::string tensor;  // of the manifest
+  Runs elements;
+  // The values; called once, in the order of the pieces. What it returns is needed until the next call.
+  std::function<std::span<const float>()> values;
+};
+
+// Writes FOLDER/rank-RANK.safetensors and syncs it, then reads it again and compares: DataError when the disk
+// has kept something else than it was given. Then FOLDER/rank-RANK.json, synced, with what is returned: its
+// presence says that the file is whole.
+ShardFile write_shard(Disk& disk, const std::string& folder, int rank,
+                      const std::vector<OutgoingPiece>& pieces);
+
+}  // namespace lockstep::checkpoint
