@@ -38,7 +38,7 @@ TIERS = {
 }
 LAST_TIER_WITHOUT_TORCH = 4
 # Libraries that are not called as their folder.
-FOLDER_OF_LIBRARY = {"compute": "kernels"}
+FOLDER_OF_LIBRARY = {"compute": "kernels", "store": "checkpoint"}
 
 SOURCES = {".h", ".cpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/output_file.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -11,16 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lockstep/base/descriptor_output.h"
 #include "lockstep/base/error.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-
-[[noreturn]] void cannot_write(const std::string& path) {
-  throw UsageError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-}
 
 // Makes a rename in the folder of `path` durable. Some file systems refuse to sync a folder; the rename
 // itself holds there too.
@@ -56,28 +51,18 @@ OutputFile::~OutputFile() {
 void OutputFile::write(ConstBytes bytes) {
   size_ += bytes.size();
   if (buffer_.size() + bytes.size() > kBufferBytes) flush();
-  if (bytes.size() >= kBufferBytes) return write_all(bytes);
+  if (bytes.size() >= kBufferBytes) return write_all(fd_, bytes, path_);
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
 }
 
 void OutputFile::flush() {
-  write_all(buffer_);
+  write_all(fd_, buffer_, path_);
   buffer_.clear();
-}
-
-void OutputFile::write_all(ConstBytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd_, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) cannot_write(path_);
-    bytes = bytes.subspan(static_cast<std::size_t>(put));
-  }
 }
 
 void OutputFile::sync() {
   flush();
-  // EINVAL: a pipe or device, which has no disk to wait for.
-  if (::fdatasync(fd_) != 0 && errno != EINVAL) cannot_write(path_);
+  sync_data(fd_, path_);
 }
 
 void OutputFile::rename_to(const std::string& path) {

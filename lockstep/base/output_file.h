@@ -29,8 +29,6 @@ class OutputFile {
       const std::string& path);  // syncs, then replaces `path` in one step; nothing is written after
 
  private:
-  void write_all(ConstBytes bytes);
-
   std::string path_;
   int fd_ = -1;
   std::uint64_t size_ = 0;

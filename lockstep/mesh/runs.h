@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "lockstep/mesh/range.h"
@@ -35,6 +36,18 @@ void each_overlap(const Runs& runs, Range wanted, const Body& body) {
     if (begin >= wanted.end) return;
     const Range both = intersection({begin, begin + runs.length}, wanted);
     if (!both.empty()) body(run * runs.length + (both.begin - begin), both.begin, both.size());
+  }
+}
+
+// The same for those of the runs' elements that have these numbers, which are at most size().
+template <typename Body>
+void each_numbered(const Runs& runs, Range numbers, const Body& body) {
+  while (!numbers.empty()) {
+    const std::size_t run = numbers.begin / runs.length;
+    const std::size_t in_run = numbers.begin % runs.length;
+    const std::size_t count = std::min(runs.length - in_run, numbers.size());
+    body(numbers.begin, runs.first + run * runs.distance + in_run, count);
+    numbers.begin += count;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/mapped_file.h"
 #include "lockstep/checkpoint/safetensors/header.h"
+#include "lockstep/checkpoint/safetensors/header_text.h"
 
 namespace lockstep::checkpoint {
 
@@ -39,7 +40,8 @@ struct OutgoingTensor {
   std::vector<std::int64_t> shape;
   std::function<void(Bytes)> fill;  // writes all elements, row-major; called once
 
-  std::uint64_t bytes() const;
+  HeaderEntry entry() const { return {name, dtype, shape}; }
+  std::uint64_t bytes() const { return entry().bytes(); }
 };
 
 // Replaces `path` in one step: readers see the old file or the whole new one. Holds one tensor in memory at a

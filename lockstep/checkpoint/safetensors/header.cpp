@@ -81,25 +81,35 @@ void check_contiguous(const SafetensorsHeader& header, const std::string& file, 
 }  // namespace
 
 SafetensorsHeader parse_safetensors(ConstBytes file, const std::string& name) {
-  if (file.size() < kLengthBytes) bad_file(name, file.size(), "the file ends within its first 8 bytes");
+  const std::uint64_t data_begin = safetensors_data_begin(file, file.size(), name);
+  return parse_safetensors_header(file.first(data_begin), file.size(), name);
+}
+
+std::uint64_t safetensors_data_begin(ConstBytes first, std::uint64_t file_bytes, const std::string& name) {
+  if (first.size() < kLengthBytes) bad_file(name, first.size(), "the file ends within its first 8 bytes");
   std::uint64_t length = 0;
-  std::memcpy(&length, file.data(), kLengthBytes);
+  std::memcpy(&length, first.data(), kLengthBytes);
   if (length > kMaxHeaderBytes) {
     bad_file(name, 0,
              fmt::format("a header of {} bytes, of at most {}: this is no safetensors file", length,
                          kMaxHeaderBytes));
   }
-  if (length > file.size() - kLengthBytes) {
-    bad_file(name, file.size(), fmt::format("the file ends here, within its header of {} bytes", length));
+  if (length > file_bytes - kLengthBytes) {
+    bad_file(name, file_bytes, fmt::format("the file ends here, within its header of {} bytes", length));
   }
+  return kLengthBytes + length;
+}
+
+SafetensorsHeader parse_safetensors_header(ConstBytes before_data, std::uint64_t file_bytes,
+                                           const std::string& name) {
+  const ConstBytes json = before_data.subspan(kLengthBytes);
   const DeclaredHeader declared =
-      read_header_json({reinterpret_cast<const char*>(file.data()) + kLengthBytes, length}, name);
-  const std::uint64_t data_begin = kLengthBytes + length;
+      read_header_json({reinterpret_cast<const char*>(json.data()), json.size()}, name);
   SafetensorsHeader header = {.tensors = {}, .metadata = declared.metadata};
   for (const auto& [tensor, entry] : declared.tensors) {
-    header.tensors.emplace(tensor, checked(name, tensor, entry, data_begin, file.size()));
+    header.tensors.emplace(tensor, checked(name, tensor, entry, before_data.size(), file_bytes));
   }
-  check_contiguous(header, name, data_begin, file.size());
+  check_contiguous(header, name, before_data.size(), file_bytes);
   return header;
 }
 

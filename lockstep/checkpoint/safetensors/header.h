@@ -38,6 +38,12 @@ struct SafetensorsHeader {
 // too few or too many, names that come twice.
 SafetensorsHeader parse_safetensors(ConstBytes file, const std::string& name);
 
+// The same in two steps, for a file of `file_bytes` that is not in memory: how many bytes stand before its
+// data, from its first 8 (all, when it has fewer), and what these bytes say.
+std::uint64_t safetensors_data_begin(ConstBytes first, std::uint64_t file_bytes, const std::string& name);
+SafetensorsHeader parse_safetensors_header(ConstBytes before_data, std::uint64_t file_bytes,
+                                           const std::string& name);
+
 // "F32" and so on; none for types that no tensor of ours has.
 std::optional<DType> dtype_of_type(std::string_view type);
 std::string_view type_of(DType dtype);

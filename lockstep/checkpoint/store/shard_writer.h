@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,9 +18,13 @@ struct OutgoingPiece {
   std::function<std::span<const float>()> values;
 };
 
+// The name of a rank's file, and of its report until all are there.
+std::string shard_name(int rank);
+std::string report_name(int rank);
+
 // Writes FOLDER/rank-RANK.safetensors and syncs it, then reads it again and compares: DataError when the disk
 // has kept something else than it was given. Then FOLDER/rank-RANK.json, synced, with what is returned: its
-// presence says that the file is whole.
+// presence says that the file is whole. Pieces without elements are left out.
 ShardFile write_shard(Disk& disk, const std::string& folder, int rank,
                       const std::vector<OutgoingPiece>& pieces);
 

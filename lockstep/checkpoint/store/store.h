@@ -3,17 +3,22 @@
 // The checkpoints of a run, in one folder: step-N/ for each, and `latest`, which names the newest.
 //
 // A checkpoint becomes one in these steps, and is believed only after the last: every rank writes its shard
-// into step-N.partial-ID/ (shard_writer.h); the leader reads their reports and writes manifest.json; the folder
-// is renamed to step-N; COMMIT, which holds the hash of the manifest, is written into it; `latest` is replaced.
-// Every step is on the disk before the next begins.
+// into step-N.partial-ID/ (shard_writer.h); the leader reads their reports and writes manifest.json; the
+// folder is renamed to step-N; COMMIT, which holds the hash of the manifest, is written into it; `latest` is
+// replaced. Every step is on the disk before the next begins. When there is a step-N already, it is called
+// step-N.old-ID meanwhile and counts as before. A checkpoint ends with the removal of its COMMIT.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "lockstep/base/disk.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/checkpoint/store/folder_name.h"
 #include "lockstep/checkpoint/store/manifest.h"
 
 namespace lockstep::checkpoint {
@@ -24,10 +29,17 @@ struct Retention {
   std::int64_t every = 0;  // also those of steps that this divides; 0: no others
 };
 
-// Of a folder beneath a store.
+// A folder of a store.
 struct Listed {
   std::int64_t step = 0;
   std::string path;
+  bool operator==(const Listed&) const = default;
+};
+
+// One that is no checkpoint.
+struct Incomplete {
+  Listed folder;
+  std::string reason;  // "was never committed"
 };
 
 class CheckpointStore {
@@ -37,8 +49,11 @@ class CheckpointStore {
 
   const std::string& folder() const { return folder_; }
 
-  // Those that were committed, the newest first; whether their contents are good is not known yet.
+  // Those that were committed, the newest first; whether their contents are good is not known yet. A step is
+  // there twice while, or after a crash because, it was being replaced; the one that replaces is first.
   std::vector<Listed> committed() const;
+  // What attempts are writing, or have left when they died.
+  std::vector<Incomplete> incomplete() const;
 
   // --- To make one. `id` tells apart attempts, also those of a run that died: [A-Za-z0-9-]+.
   std::string staging_folder(std::int64_t step, const std::string& id) const;
@@ -46,20 +61,37 @@ class CheckpointStore {
   void begin(std::int64_t step, const std::string& id);
   // On the leader, when all ranks have written: reads `ranks` reports from the staging folder, puts them into
   // the manifest and makes it the newest checkpoint. One of that step that was committed before is replaced.
-  // UsageError when a report is missing, which it is when ranks do not share the folder. Nothing is left in
-  // its place when this throws, and what was committed before stays.
+  // UsageError when a report or a file is missing, which it is when ranks do not share the folder; DataError
+  // when what the ranks report does not make up the tensors. Nothing is left in its place when this throws,
+  // and what was committed before stays. From COMMIT on it does not throw any more: when `latest` cannot be
+  // replaced, a warning is logged.
   void commit(const std::string& id, Manifest manifest, int ranks);
   // Removes what was begun. Does not throw.
   void abandon(std::int64_t step, const std::string& id) noexcept;
 
-  // Removes checkpoints that are not to be kept, after the newest has been read again and found good, and
-  // what attempts that died have left. The newest good one always stays. Returns the steps that were removed.
+  // Removes checkpoints that are not to be kept, and what attempts that died have left. Those of `last` count
+  // only after they have been read again and found good, by this object once; bad ones are named in a
+  // warning, and removed when a newer one is good. The newest good one always stays; without a good one
+  // nothing is removed. Returns the steps that were removed.
   std::vector<std::int64_t> collect(const Retention& retention);
 
  private:
+  std::string path_of(const FolderName& name) const;
+  void put_in_place(std::int64_t step, const std::string& id, const Hash& manifest);
+  void settle(std::int64_t step, const std::string& id) noexcept;
+  void remove_checkpoint(const std::string& path);
+  void remove_leftovers();
+  bool is_good(const std::string& path);
+
   std::string folder_;
   Disk& disk_;
+  std::set<std::string> under_way_;   // staging folders of this object
+  std::map<std::string, Hash> good_;  // by path, the manifest of those that were read again
 };
+
+// The store that `path` names: a store itself, or a run with one in its folder checkpoints/. None when it is
+// neither.
+std::optional<std::string> find_store(const std::string& path);
 
 // The folder of one checkpoint: `path` itself when it is one, or the newest that was committed in the store
 // `path` or in the folder checkpoints/ of the run `path`. UsageError when there is none.

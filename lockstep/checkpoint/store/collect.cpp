@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
+#include "lockstep/checkpoint/store/commit_file.h"
+#include "lockstep/checkpoint/store/reader.h"
+#include "lockstep/checkpoint/store/store.h"
+
+namespace lockstep::checkpoint {
+
+bool CheckpointStore::is_good(const std::string& path) {
+  const std::optional<Hash> manifest = read_commit(path);
+  const auto known = good_.find(path);
+  if (manifest && known != good_.end() && known->second == *manifest) return true;
+  try {
+    Checkpoint(path).verify();
+  } catch (const Error& error) {
+    log::warning(fmt::format("a checkpoint is bad: {}", error.what()));
+    return false;
+  }
+  good_[path] = *manifest;
+  return true;
+}
+
+void CheckpointStore::remove_leftovers() {
+  for (const Incomplete& found : incomplete()) {
+    if (!under_way_.contains(found.folder.path)) remove_checkpoint(found.folder.path);
+  }
+}
+
+std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention) {
+  LOCKSTEP_CHECK(retention.last >= 1 && retention.every >= 0);
+  std::vector<Listed> unwanted;
+  std::set<std::int64_t> good_steps;
+  for (const Listed& entry : committed()) {
+    if (good_steps.contains(entry.step)) {  // what was replaced by a good one
+      unwanted.push_back(entry);
+    } else if (std::ssize(good_steps) < retention.last) {
+      if (is_good(entry.path)) {
+        good_steps.insert(entry.step);
+      } else if (!good_steps.empty()) {
+        unwanted.push_back(entry);
+      }
+    } else if (retention.every == 0 || entry.step % retention.every != 0) {
+      unwanted.push_back(entry);
+    }
+  }
+  if (good_steps.empty()) return {};
+  std::vector<std::int64_t> removed;
+  for (const Listed& entry : unwanted) {
+    remove_checkpoint(entry.path);
+    good_.erase(entry.path);
+    if (!good_steps.contains(entry.step)) removed.push_back(entry.step);
+  }
+  remove_leftovers();
+  return removed;
+}
+
+}  // namespace lockstep::checkpoint

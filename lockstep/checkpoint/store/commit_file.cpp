@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/checkpoint/store/commit_file.h"
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/input_file.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+constexpr std::string_view kBegin = "lockstep-checkpoint ";
+constexpr std::uint64_t kMostBytes = 256;
+
+}  // namespace
+
+std::string commit_text(const Hash& manifest) {
+  return fmt::format("{}{}\n", kBegin, to_text(manifest));
+}
+
+std::optional<Hash> parse_commit(std::string_view text) {
+  if (!text.starts_with(kBegin) || !text.ends_with('\n')) return std::nullopt;
+  text.remove_prefix(kBegin.size());
+  text.remove_suffix(1);
+  return parse_hash(text);
+}
+
+std::optional<Hash> read_commit(const std::string& folder) {
+  try {
+    return parse_commit(read_text(fmt::format("{}/{}", folder, kCommitFile), kMostBytes));
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/checkpoint/store/shard_writer.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/input_file.h"
+#include "lockstep/checkpoint/safetensors/header_text.h"
+#include "lockstep/checkpoint/store/blocks.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+// A piece may share its tensor with others of the file, but not its first element.
+std::string name_in_file(const OutgoingPiece& piece) {
+  return fmt::format("{}@{}", piece.tensor, piece.elements.first);
+}
+
+std::string header_of(const std::vector<OutgoingPiece>& pieces) {
+  std::vector<HeaderEntry> entries;
+  for (const OutgoingPiece& piece : pieces) {
+    if (piece.elements.size() == 0) continue;
+    entries.push_back({name_in_file(piece), DType::fp32, {static_cast<std::int64_t>(piece.elements.size())}});
+  }
+  return header_text(entries, {{"format", "pt"}});
+}
+
+class Shard {
+ public:
+  Shard(Disk& disk, const std::string& path) : file_(disk.create(path)) {}
+
+  void write(ConstBytes bytes) {
+    hasher_.add(bytes);
+    file_->write(bytes);
+    bytes_ += bytes.size();
+  }
+  Piece write(const OutgoingPiece& piece) {
+    const ConstBytes bytes = std::as_bytes(piece.values());
+    LOCKSTEP_CHECK(bytes.size() == sizeof(float) * piece.elements.size(),
+                   fmt::format("{} bytes for a piece of {} with {} elements", bytes.size(), piece.tensor,
+                               piece.elements.size()));
+    Hasher hasher;
+    // Block by block, so that memory is read once for both hashes and the copy of the kernel.
+    for (std::size_t at = 0; at < bytes.size(); at += kBlockBytes) {
+      const ConstBytes block = bytes.subspan(at, std::min(kBlockBytes, bytes.size() - at));
+      hasher.add(block);
+      write(block);
+    }
+    return {.tensor = piece.tensor,
+            .in_file = name_in_file(piece),
+            .elements = piece.elements,
+            .hash = hasher.value()};
+  }
+  void finish(ShardFile& description) {
+    file_->sync();
+    description.bytes = bytes_;
+    description.hash = hasher_.value();
+  }
+
+ private:
+  std::unique_ptr<Disk::File> file_;
+  Hasher hasher_;
+  std::uint64_t bytes_ = 0;
+};
+
+ShardFile write_file(Disk& disk, const std::string& path, std::string name,
+                     const std::vector<OutgoingPiece>& pieces) {
+  ShardFile description = {.name = std::move(name), .bytes = 0, .hash = {}, .pieces = {}};
+  Shard shard(disk, path);
+  const std::string header = header_of(pieces);
+  shard.write(std::as_bytes(std::span(header)));
+  for (const OutgoingPiece& piece : pieces) {
+    if (piece.elements.size() > 0) description.pieces.push_back(shard.write(piece));
+  }
+  shard.finish(description);
+  return description;
+}
+
+void compare(const std::string& path, const ShardFile& written) {
+  const InputFile file(path);
+  Hasher hasher;
+  each_block(file, 0, file.size(), [&](ConstBytes block) { hasher.add(block); });
+  if (file.size() == written.bytes && hasher.value() == written.hash) return;
+  throw DataError(
+      fmt::format("{} is not what was written a moment ago ({} bytes with hash {}, but {} with {} were "
+                  "written): the disk "
+                  "or the memory of this host is broken",
+                  path, file.size(), to_text(hasher.value()), written.bytes, to_text(written.hash)));
+}
+
+}  // namespace
+
+std::string shard_name(int rank) {
+  return fmt::format("rank-{}.safetensors", rank);
+}
+
+std::string report_name(int rank) {
+  return fmt::format("rank-{}.json", rank);
+}
+
+ShardFile write_shard(Disk& disk, const std::string& folder, int rank,
+                      const std::vector<OutgoingPiece>& pieces) {
+  const std::string path = folder + "/" + shard_name(rank);
+  const ShardFile description = write_file(disk, path, shard_name(rank), pieces);
+  compare(path, description);
+  write_synced(disk, folder + "/" + report_name(rank), to_json(description));
+  disk.sync_folder(folder);
+  return description;
+}
+
+}  // namespace lockstep::checkpoint
