@@ -22,6 +22,7 @@ namespace {
 // The kernel begins to write when so many bytes have come, not only at the sync: the disk works while the
 // next ones are made.
 constexpr std::uint64_t kWritebackBytes = std::uint64_t{8} << 20;
+constexpr std::uint64_t kPageBytes = std::uint64_t{1} << 16;  // the largest that hosts have
 
 class RealFile : public Disk::File {
  public:
@@ -47,11 +48,13 @@ class RealFile : public Disk::File {
   void sync() override { sync_data(fd_, path_); }
 
  private:
-  // Only a hint: whatever is wrong with the disk is told by sync().
+  // Only a hint: whatever is wrong with the disk is told by sync(). Whole pages only, because the next write
+  // would have to wait for one that is on its way.
   void start_writeback() {
-    ::sync_file_range(fd_, static_cast<off_t>(started_), static_cast<off_t>(size_ - started_),
+    const std::uint64_t end = size_ / kPageBytes * kPageBytes;
+    ::sync_file_range(fd_, static_cast<off_t>(started_), static_cast<off_t>(end - started_),
                       SYNC_FILE_RANGE_WRITE);
-    started_ = size_;
+    started_ = end;
   }
 
   std::string path_;

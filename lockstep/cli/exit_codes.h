@@ -8,6 +8,7 @@ namespace lockstep::cli {
 
 // What the program ends with; docs/errors.md.
 inline constexpr int kDone = 0;
+inline constexpr int kDiffers = 1;       // what was compared is not equal
 inline constexpr int kBadUsage = 2;      // flag, environment, configuration or setup
 inline constexpr int kBadData = 65;      // a corrupt or hostile file or message
 inline constexpr int kInternal = 70;     // a bug of ours

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kProgram = "lockstep";
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done, 1 verify found a difference, 2 bad usage or setup, 65 bad data, 70 a bug of ours, "
+    "Exit codes: 0 done, 1 a difference was found, 2 bad usage or setup, 65 bad data, 70 a bug of ours, "
     "73 another process\n"
     "writes the same folder, 74 output could not be written, 75 communication failed (may be tried again), "
     "128 + n ended by signal n.\n"
@@ -30,6 +30,7 @@ void describe(CLI::App& app, Invocation& invocation) {
   app.set_version_flag("--version", version_text(), "Print version and features, and exit");
   app.require_subcommand(0, 1);
   add_bench(app, invocation);
+  add_checkpoint(app, invocation);
   add_doctor(app, invocation);
   add_keygen(app, invocation);
   add_launch(app, invocation);

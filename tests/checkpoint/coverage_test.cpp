@@ -12,6 +12,11 @@ namespace {
 
 using ::testing::Optional;
 
+std::optional<std::string> find_gap(std::vector<Runs> pieces, std::size_t elements) {
+  std::uint64_t patience = kMostPatience;
+  return checkpoint::find_gap(std::move(pieces), elements, patience);
+}
+
 // How many of the pieces have each element.
 std::vector<int> counts_of(const std::vector<Runs>& pieces, std::size_t elements) {
   std::vector<int> counts(elements);
@@ -75,6 +80,21 @@ TEST(Coverage, OfATensorWithManyRuns) {
   const Runs end_of_right = {3 + 10 * (kRows / 3), 7, 10, kRows - kRows / 3};
   EXPECT_EQ(find_gap({end_of_right, left, begin_of_right}, 10 * kRows), std::nullopt);
   EXPECT_NE(find_gap({left, begin_of_right}, 10 * kRows), std::nullopt);
+}
+
+// As a large tensor has that many ranks have cut by columns, and then each share anywhere.
+TEST(Coverage, TakesLittlePatienceForManyPieces) {
+  constexpr std::size_t kRows = 8192;
+  constexpr std::size_t kRanks = 512;
+  std::vector<Runs> pieces;
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    pieces.push_back({rank * 16, 16, kRanks * 16, rank + 1});
+    pieces.push_back({rank * 16 + (rank + 1) * kRanks * 16, 16, kRanks * 16, kRows - rank - 1});
+  }
+  std::uint64_t patience = 2'000'000;
+  EXPECT_EQ(checkpoint::find_gap(pieces, kRows * kRanks * 16, patience), std::nullopt);
+  pieces.resize(kRanks * 2 - 1);
+  EXPECT_NE(find_gap(pieces, kRows * kRanks * 16), std::nullopt);
 }
 
 // Pieces with several distances are gone through run by run, but not for ever.

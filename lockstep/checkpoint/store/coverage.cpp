@@ -10,18 +10,17 @@
 namespace lockstep::checkpoint {
 namespace {
 
-constexpr std::uint64_t kMostWork = std::uint64_t{1} << 28;
-
 // Goes through the elements in ascending order and takes one run after the other. Where a row of runs repeats
 // itself, all its repetitions are taken at once.
 class Sweep {
  public:
-  Sweep(std::vector<Runs> pieces, std::size_t elements) : pieces_(std::move(pieces)), elements_(elements) {
+  Sweep(std::vector<Runs> pieces, std::size_t elements, std::uint64_t& patience)
+      : pieces_(std::move(pieces)), elements_(elements), patience_(patience) {
     std::sort(pieces_.begin(), pieces_.end(), [](const Runs& a, const Runs& b) { return a.first < b.first; });
   }
 
   std::optional<std::string> run() {
-    for (std::uint64_t work = 0; work < kMostWork; work += active_.size() + 1) {
+    for (; patience_ > 0; spend(1)) {
       while (next_ < pieces_.size() && pieces_[next_].first == at_) begin(pieces_[next_++]);
       const bool is_late = next_ < pieces_.size() && pieces_[next_].first < at_;
       if (at_ == elements_ && active_.empty() && !is_late) return std::nullopt;
@@ -50,13 +49,15 @@ class Sweep {
     active_.push_back({piece.first, piece.length, distance, piece.count});
   }
 
+  // The one that has begun last is the likeliest.
   bool take_run() {
-    const auto found = std::find_if(active_.begin(), active_.end(),
+    const auto found = std::find_if(active_.rbegin(), active_.rend(),
                                     [&](const Active& active) { return active.begin == at_; });
-    if (found == active_.end()) return false;
+    spend(static_cast<std::size_t>(found - active_.rbegin()));
+    if (found == active_.rend()) return false;
     at_ += found->length;
     found->take(1);
-    remove_finished();
+    if (found->runs == 0) remove_finished();
     return true;
   }
 
@@ -75,6 +76,7 @@ class Sweep {
 
   // Do the next runs of all pieces follow each other from here to one distance further?
   bool tiles(std::size_t distance) {
+    spend(active_.size());
     std::sort(active_.begin(), active_.end(),
               [](const Active& a, const Active& b) { return a.begin < b.begin; });
     std::size_t at = at_;
@@ -86,8 +88,11 @@ class Sweep {
   }
 
   void remove_finished() {
+    spend(active_.size());
     std::erase_if(active_, [](const Active& active) { return active.runs == 0; });
   }
+
+  void spend(std::size_t work) { patience_ -= std::min<std::uint64_t>(work, patience_); }
 
   std::string problem() const {
     std::size_t nearest = next_ < pieces_.size() ? pieces_[next_].first : elements_;
@@ -98,6 +103,7 @@ class Sweep {
 
   std::vector<Runs> pieces_;
   std::size_t elements_;
+  std::uint64_t& patience_;
   std::size_t next_ = 0;  // of the pieces that have not begun
   std::vector<Active> active_;
   std::size_t at_ = 0;
@@ -105,8 +111,8 @@ class Sweep {
 
 }  // namespace
 
-std::optional<std::string> find_gap(std::vector<Runs> pieces, std::size_t elements) {
-  return Sweep(std::move(pieces), elements).run();
+std::optional<std::string> find_gap(std::vector<Runs> pieces, std::size_t elements, std::uint64_t& patience) {
+  return Sweep(std::move(pieces), elements, patience).run();
 }
 
 }  // namespace lockstep::checkpoint

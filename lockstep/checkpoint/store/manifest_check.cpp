@@ -87,7 +87,10 @@ class Checker {
         found->second.push_back(piece.elements);
       }
     }
-    for (const LogicalTensor& tensor : manifest.tensors) check_pieces(tensor, pieces[tensor.name]);
+    std::uint64_t patience = kMostPatience;
+    for (const LogicalTensor& tensor : manifest.tensors) {
+      check_pieces(tensor, pieces[tensor.name], patience);
+    }
   }
 
  private:
@@ -123,7 +126,8 @@ class Checker {
     }
   }
 
-  void check_pieces(const LogicalTensor& tensor, const std::vector<Runs>& pieces) const {
+  void check_pieces(const LogicalTensor& tensor, const std::vector<Runs>& pieces,
+                    std::uint64_t& patience) const {
     const std::size_t elements = tensor.elements();
     for (const Runs& runs : pieces) {
       if (*end_of(runs) > elements) {
@@ -131,7 +135,8 @@ class Checker {
                            *end_of(runs) - 1, elements));
       }
     }
-    if (const auto gap = find_gap(pieces, elements)) refuse(fmt::format("tensor '{}' {}", tensor.name, *gap));
+    if (const auto gap = find_gap(pieces, elements, patience))
+      refuse(fmt::format("tensor '{}' {}", tensor.name, *gap));
   }
 
   const std::string& name_;

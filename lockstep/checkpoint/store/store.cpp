@@ -81,12 +81,13 @@ std::string CheckpointStore::path_of(const FolderName& name) const {
 }
 
 std::string CheckpointStore::staging_folder(std::int64_t step, const std::string& id) const {
-  return path_of({step, Kind::partial, id});
+  const FolderName name = {step, Kind::partial, id};
+  LOCKSTEP_CHECK(parse_folder_name(to_text(name)) == name, "a bad step or id: " + to_text(name));
+  return path_of(name);
 }
 
 void CheckpointStore::begin(std::int64_t step, const std::string& id) {
   const std::string staging = staging_folder(step, id);
-  LOCKSTEP_CHECK(parse_folder_name(to_text(FolderName{step, Kind::partial, id})), "a bad id: " + id);
   under_way_.insert(staging);
   disk_.make_folder(staging);
   disk_.sync_folder(folder_);

@@ -29,7 +29,6 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr int kDiffers = 1;
 constexpr std::string_view kRecord = "record";  // what a rank is asked for: record RUN.toml STEPS PREFIX
 
 struct VerifyOptions {
