@@ -26,8 +26,8 @@ using Flags = std::vector<std::string>;
 class ResumedProgram : public TrainProgram {
  protected:
   Flags flags_of(const std::string& run, const Flags& more) const {
-    Flags flags = {"--training.steps",       "200", "--validation.freq",     "0",
-                   "--metrics.log_freq",     "100", "--checkpoint.interval", "20",
+    Flags flags = {"--training.steps",       "100", "--validation.freq",     "0",
+                   "--metrics.log_freq",     "100", "--checkpoint.interval", "10",
                    "--checkpoint.keep_last", "3",   "--job.dump_folder",     folder_.path(run)};
     flags.insert(flags.end(), more.begin(), more.end());
     return flags;
@@ -83,7 +83,7 @@ TEST_F(ResumedProgram, ASignalAndAnotherLayoutLeaveNoTrace) {
     const Finished ended = train_to_the_end(run, on);
     ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
     EXPECT_THAT(ended.output, HasSubstr("resumed " + folder_.path(run) + "/checkpoints/step-"));
-    EXPECT_THAT(ended.output, HasSubstr("done after 200 of 200 steps"));
+    EXPECT_THAT(ended.output, HasSubstr("done after 100 of 100 steps"));
     expect_whole(run);
     EXPECT_FALSE(std::filesystem::exists(folder_.path(run) + "/lock"));
   }
@@ -98,17 +98,17 @@ TEST_F(ResumedProgram, SoDoesAKill) {
 
 TEST_F(ResumedProgram, ARunIsResumedIntoAnotherFolder) {
   ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
-  std::int64_t oldest = 200;
+  std::int64_t oldest = 100;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path("whole") + "/checkpoints")) {
     const std::string name = entry.path().filename();
     if (name.starts_with("step-")) oldest = std::min<std::int64_t>(oldest, std::stoll(name.substr(5)));
   }
-  ASSERT_LT(oldest, 200);
+  ASSERT_LT(oldest, 100);
   const std::string from = folder_.path("whole") + "/checkpoints/step-" + std::to_string(oldest);
   const Finished ended = train_to_the_end("copy", {"--resume", from, "--workers", "2"});
   ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
   EXPECT_EQ(steps_of("copy").front().at("step"), oldest + 1);
-  EXPECT_EQ(steps_of("copy").back().at("step"), 200);
+  EXPECT_EQ(steps_of("copy").back().at("step"), 100);
   EXPECT_EQ(hash_of("copy"), hash_of("whole"));
   const Finished taken = train_to_the_end("copy", {"--resume", from});
   EXPECT_EQ(taken.exit_code, 2);
@@ -127,7 +127,7 @@ TEST_F(ResumedProgram, WhatCannotBeResumedIsSaidInASentence) {
     EXPECT_THAT(other.error_output, HasSubstr("training.seed is 9, but "));
     EXPECT_EQ(std::count(other.error_output.begin(), other.error_output.end(), '\n'), 1);
   }
-  EXPECT_EQ(steps_of("whole").size(), 200U) << "nothing was touched";
+  EXPECT_EQ(steps_of("whole").size(), 100U) << "nothing was touched";
 }
 
 TEST_F(ResumedProgram, WeightsGoToHuggingFaceFoldersAndBack) {
