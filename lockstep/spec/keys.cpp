@@ -270,8 +270,17 @@ std::vector<Key> checkpoint() {
 }
 
 std::vector<Key> elastic() {
-  return {row<&RunSpec::elastic, &Elastic::enabled>("enabled", "go on with the workers that are left",
-                                                    {.reserved = true})};
+  constexpr auto in = &RunSpec::elastic;
+  return {
+      row<in, &Elastic::enabled>("enabled",
+                                 "when a worker that `lockstep train --workers` has started is killed or "
+                                 "lost, start all again from the "
+                                 "newest checkpoint"),
+      row<in, &Elastic::max_restarts>("max_restarts", "at most so many times within window_seconds",
+                                      {kCount}),
+      row<in, &Elastic::window_seconds>("window_seconds", "time in which restarts are counted",
+                                        {{1, 1'000'000'000}}),
+  };
 }
 
 std::vector<Key> validation() {

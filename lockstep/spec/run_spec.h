@@ -141,6 +141,8 @@ struct Checkpoint {
 
 struct Elastic {
   bool enabled = true;
+  std::int64_t max_restarts = 10;
+  std::int64_t window_seconds = 3600;
   bool operator==(const Elastic&) const = default;
 };
 

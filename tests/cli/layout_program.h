@@ -55,8 +55,8 @@ class LayoutProgram : public TrainProgram {
   // Ends the run by a signal to its last worker.
   Finished signal_the_last_worker(Flags flags, const std::string& run, const std::string& signal) {
     flags.insert(flags.begin(), {"train", run_});
-    flags.insert(flags.end(), {"--training.threads", "1", "--training.steps", "1000000", "--job.dump_folder",
-                               folder_.path(run)});
+    flags.insert(flags.end(), {"--training.threads", "1", "--training.steps", "1000000", "--elastic.enabled",
+                               "false", "--job.dump_folder", folder_.path(run)});
     Program program(flags);
     wait_for_a_step(run);
     EXPECT_EQ(run_shell("kill -" + signal + " $(" + workers_of(run) + " | tail -n 1)").exit_code, 0);

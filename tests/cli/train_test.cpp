@@ -186,7 +186,8 @@ TEST_F(TrainProgram, ACorpusThatIsCutMeanwhileIsBadData) {
 
 TEST_F(TrainProgram, AFrozenWorkerIsNamedAtTheDeadline) {
   Program program({"train", run_, "--workers", "2", "--training.steps", "1000000",
-                   "--comm.train_timeout_seconds", "2", "--job.dump_folder", folder_.path("frozen")});
+                   "--comm.train_timeout_seconds", "2", "--elastic.enabled", "false", "--job.dump_folder",
+                   folder_.path("frozen")});
   wait_for_a_step("frozen");
   const std::string workers = "pgrep -f '[l]ockstep-trainer train.*" + folder_.path("frozen") + "'";
   EXPECT_EQ(run_shell("kill -STOP $(" + workers + " | tail -n 1)").exit_code, 0);
@@ -196,9 +197,9 @@ TEST_F(TrainProgram, AFrozenWorkerIsNamedAtTheDeadline) {
   EXPECT_EQ(run_shell(workers).output, "");
 }
 
-TEST_F(TrainProgram, AKilledWorkerEndsTheRun) {
-  Program program({"train", run_, "--workers", "3", "--training.steps", "1000000", "--job.dump_folder",
-                   folder_.path("killed")});
+TEST_F(TrainProgram, AKilledWorkerEndsARunThatMayNotGoOn) {
+  Program program({"train", run_, "--workers", "3", "--training.steps", "1000000", "--elastic.enabled",
+                   "false", "--job.dump_folder", folder_.path("killed")});
   wait_for_a_step("killed");
   const std::string workers = "pgrep -f '[l]ockstep-trainer train.*" + folder_.path("killed") + "'";
   EXPECT_EQ(run_shell("kill -9 $(" + workers + " | tail -n 1)").exit_code, 0);

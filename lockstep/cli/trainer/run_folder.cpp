@@ -39,13 +39,6 @@ const std::string& made(const std::string& folder) {
   return folder;
 }
 
-// One that came to no step is nothing to keep.
-bool holds_a_run(const std::filesystem::path& folder) {
-  std::error_code no_file;
-  const std::uintmax_t bytes = std::filesystem::file_size(folder / kMetrics, no_file);
-  return !no_file && bytes > 0;
-}
-
 // Makes room for a new run. A model that was trained before stays until the new one takes its place.
 void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
   std::filesystem::remove(folder / kMetrics);
@@ -96,6 +89,12 @@ bool resumes_itself(const spec::RunSpec& run) {
 
 std::string checkpoint_folder(const spec::RunSpec& run) {
   return (std::filesystem::path(run.job.dump_folder) / "checkpoints").string();
+}
+
+bool holds_a_run(const std::filesystem::path& folder) {
+  std::error_code no_file;
+  const std::uintmax_t bytes = std::filesystem::file_size(folder / kMetrics, no_file);
+  return !no_file && bytes > 0;
 }
 
 RunFolder::RunFolder(const spec::RunSpec& run, int workers)

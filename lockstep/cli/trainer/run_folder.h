@@ -19,6 +19,9 @@ namespace lockstep::cli {
 // Of a run: where its checkpoints are.
 std::string checkpoint_folder(const spec::RunSpec& run);
 
+// A folder has metrics of a run; one that came to no step is nothing to keep.
+bool holds_a_run(const std::filesystem::path& folder);
+
 // What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics, the
 // log and the trained model, and a line of progress for each step.
 class RunFolder {

@@ -6,19 +6,23 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
 #include "lockstep/checkpoint/store/continuation.h"
 #include "lockstep/checkpoint/store/reader.h"
+#include "lockstep/checkpoint/store/store.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/trainer/rank.h"
+#include "lockstep/cli/trainer/restart_policy.h"
 #include "lockstep/cli/trainer/run_folder.h"
 #include "lockstep/cli/workers.h"
 #include "lockstep/plan/lanes.h"
@@ -177,17 +181,66 @@ spec::RunSpec as_it_was(const spec::RunSpec& run) {
 // A failure of one worker ends all soon; a signal lets them finish their step.
 constexpr std::chrono::minutes kGraceToFinishAStep{5};
 
-int start_workers(const TrainArguments& arguments) {
+rendezvous::LaunchResult start_workers(const TrainArguments& arguments,
+                                       const std::vector<std::string>& more) {
   rendezvous::LaunchOptions options;
   options.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "train", arguments.file};
   options.command.insert(options.command.end(), arguments.key_flags.begin(), arguments.key_flags.end());
+  options.command.insert(options.command.end(), more.begin(), more.end());
   options.workers = arguments.workers;
   options.environment = rendezvous::process_environment();
   options.grace_after_signal = kGraceToFinishAStep;
-  const rendezvous::LaunchResult result = rendezvous::launch(options);
-  if (result.interrupted_by != 0 && result.exit_code() == kInterrupted) return kInterrupted;
-  require_success(result);
-  return kDone;
+  return rendezvous::launch(options);
+}
+
+// A mistake would be made again; a worker that was killed or lost need not be.
+bool may_be_tried_again(const rendezvous::LaunchResult& result) {
+  if (result.interrupted_by != 0 || result.output_error != 0 || !result.first_failure) return false;
+  return result.first_failure->status.signal != 0 || result.exit_code() == kInterrupted;
+}
+
+// Flags with which workers that have failed go on; none when what the folder holds must not be touched.
+std::optional<std::vector<std::string>> flags_to_go_on(const spec::RunSpec& run, bool held_a_run) {
+  if (!checkpoint::CheckpointStore(checkpoint_folder(run)).committed().empty()) {
+    return std::vector<std::string>{"--checkpoint.resume", "auto"};
+  }
+  // Nothing was saved: as the first time, over what that has left.
+  if (held_a_run && run.checkpoint.resume.empty() && !run.job.overwrite) return std::nullopt;
+  return std::vector<std::string>{"--job.overwrite", "true"};
+}
+
+std::int64_t newest_step(const spec::RunSpec& run) {
+  const auto all = checkpoint::CheckpointStore(checkpoint_folder(run)).committed();
+  return all.empty() ? -1 : all.front().step;
+}
+
+// Starts workers until they have done their work, or it makes no sense to try again.
+int supervise(const spec::RunSpec& run, const TrainArguments& arguments) {
+  RestartPolicy policy(run.elastic);
+  const bool held_a_run = holds_a_run(run.job.dump_folder);
+  std::vector<std::string> more;
+  for (;;) {
+    const rendezvous::LaunchResult result = start_workers(arguments, more);
+    if (result.interrupted_by != 0 && result.exit_code() == kInterrupted) return kInterrupted;
+    std::optional<std::chrono::milliseconds> wait;
+    if (run.elastic.enabled && run.checkpoint.enabled && may_be_tried_again(result)) {
+      if (const auto flags = flags_to_go_on(run, held_a_run)) {
+        more = *flags;
+        wait = policy.after_failure(newest_step(run), std::chrono::steady_clock::now());
+      }
+    }
+    if (!wait) {
+      require_success(result);
+      return kDone;
+    }
+    const std::int64_t step = newest_step(run);
+    log::warning(fmt::format(
+        "{}; all workers start again {}{} (restart {} of {})", result.first_failure->to_string(),
+        step < 0 ? "from the beginning" : fmt::format("from step {}", step),
+        wait->count() > 0 ? fmt::format(" in {:.1f} s", 1e-3 * static_cast<double>(wait->count())) : "",
+        policy.restarts(), run.elastic.max_restarts));
+    std::this_thread::sleep_for(*wait);
+  }
 }
 
 int train(Arguments given) {
@@ -204,7 +257,7 @@ int train(Arguments given) {
     plan::first_ownership(run, arguments.workers);
     plan::read_pipeline_plan(run, arguments.workers);
     train::require_division(run);
-    return start_workers(arguments);
+    return supervise(run, arguments);
   }
   return run_as_rank(run, [&](const comm::Communicator& world) { return train_here(run, world); });
 }
@@ -237,6 +290,8 @@ void add_train(CLI::App& app, Invocation& invocation) {
       "and --resume PATH\nwith another. --init-from PATH begins a new run with the weights of a checkpoint "
       "or a "
       "Hugging Face folder.\n"
+      "When a worker is killed or lost, --workers starts all of them again from the newest checkpoint "
+      "(elastic.enabled).\n"
       "Ctrl-C, SIGTERM and SIGUSR1 end all ranks after the same step with a checkpoint, and with exit code "
       "75.");
   command->callback(
