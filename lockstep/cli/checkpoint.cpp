@@ -15,6 +15,7 @@
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
+#include "lockstep/cli/trainer/commands.h"
 
 namespace lockstep::cli {
 namespace {
@@ -100,10 +101,23 @@ void add_look(CLI::App& app, Invocation& invocation, const Look& look) {
   });
 }
 
+// These read their own flags, --help among them.
+void add_handed_over(CLI::App& app, Invocation& invocation, const char* name, const char* description,
+                     int (*action)(const std::vector<std::string>&)) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->prefix_command();
+  command->set_help_flag("");
+  command->callback([&invocation, action] {
+    invocation.action = [&invocation, action] { return action(invocation.trailing); };
+  });
+}
+
 }  // namespace
 
 void add_checkpoint(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("checkpoint", "Look at checkpoints, check and compare them");
+  CLI::App* command = app.add_subcommand(
+      "checkpoint",
+      "Look at checkpoints, check and compare them, and move weights to and from Hugging Face folders");
   command->footer(
       "Where one checkpoint is asked for and there are several, the newest is taken. Bad ones end a command "
       "with 65,\n"
@@ -114,6 +128,8 @@ void add_checkpoint(CLI::App& app, Invocation& invocation) {
   add_look(*command, invocation,
            {"hash", "Print one digest of tensors and progress, the same for any layout", hash, "PATH"});
   add_look(*command, invocation, {"diff", "Compare two, value by value", diff, "A", "B"});
+  add_handed_over(*command, invocation, "export", kExportSummary, run_checkpoint_export);
+  add_handed_over(*command, invocation, "import", kImportSummary, run_checkpoint_import);
   // Runs after that of the command inside, if there is one.
   command->callback([&invocation] {
     if (invocation.action) return;

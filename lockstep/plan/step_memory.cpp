@@ -140,9 +140,23 @@ std::uint64_t master_bytes(DType dtype) {
   }
 }
 
+std::uint64_t moment_bytes(const spec::RunSpec& run) {
+  return (run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1) * sizeof(float);
+}
+
 std::uint64_t optimizer_bytes(const spec::RunSpec& run) {
-  const std::uint64_t moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1;
-  return moments * sizeof(float) + master_bytes(run.training.dtype);
+  return moment_bytes(run) + master_bytes(run.training.dtype);
+}
+
+// Only of a run that saves on its way: at its end the state is written from where it is. Ranks that hold the
+// same write a part of it each, so that all of data-parallel ones together have one copy.
+std::uint64_t checkpoint_memory(const spec::RunSpec& run, int world, std::uint64_t parameters) {
+  const spec::Checkpoint& checkpoint = run.checkpoint;
+  const bool saves_on_the_way =
+      checkpoint.enabled && (checkpoint.interval != 0 || checkpoint.interval_seconds > 0);
+  if (!saves_on_the_way || run.zero.offload != spec::Offload::none) return 0;
+  const auto writers = static_cast<std::uint64_t>(mesh_of(run, world).size(Axis::data));
+  return (parameters + writers - 1) / writers * (sizeof(float) + moment_bytes(run));
 }
 
 // On disk all but a few buckets: one that is updated, the next, and those that are being written.
@@ -175,7 +189,8 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span
   return {.weights = (borrowed + (share.zero_stage >= 3 ? own : updated)) * size_of(run.training.dtype),
           .optimizer = optimizer_memory(run, share, share.zero_stage >= 1 ? own : updated),
           .gradients = (slots * borrowed + (share.zero_stage >= 2 ? own : slots * updated)) * sizeof(float),
-          .activations = cost.pass_bytes + (loses ? head_memory(run) : 0)};
+          .activations = cost.pass_bytes + (loses ? head_memory(run) : 0),
+          .checkpoint = checkpoint_memory(run, world, updated)};
 }
 
 }  // namespace lockstep::plan

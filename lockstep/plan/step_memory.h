@@ -17,8 +17,9 @@ struct StepMemory {
   std::uint64_t gradients = 0;  // the slots of the step program, or the rank's share of them
   // Also weights and gradients that come and go, when they are shared out.
   std::uint64_t activations = 0;
+  std::uint64_t checkpoint = 0;  // a copy of the state that is written while training goes on
 
-  std::uint64_t total() const { return weights + optimizer + gradients + activations; }
+  std::uint64_t total() const { return weights + optimizer + gradients + activations + checkpoint; }
 };
 
 // Of a rank of `world`, when the run begins: counts its step program, which is proved on the way. For a

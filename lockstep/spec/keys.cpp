@@ -243,10 +243,29 @@ std::vector<Key> comm() {
 std::vector<Key> checkpoint() {
   constexpr auto in = &RunSpec::checkpoint;
   return {
-      row<in, &Checkpoint::interval>("interval", "steps between saves of the weights; 0: only at the end",
-                                     {kCount}),
-      row<in, &Checkpoint::initial_load_path>("initial_load_path",
-                                              "Hugging Face folder whose weights the run begins with"),
+      row<in, &Checkpoint::enabled>("enabled",
+                                    "save the whole state of the training, so that a run can go on exactly"),
+      row<in, &Checkpoint::interval>("interval",
+                                     "steps between checkpoints; 0: only at the end, and when the run is "
+                                     "stopped; -1: as often as pays, by "
+                                     "what one costs and mtbf_seconds",
+                                     {{-1, kMany}}),
+      row<in, &Checkpoint::interval_seconds>("interval_seconds",
+                                             "seconds between checkpoints; 0: not by time", {{0, 1e9}}),
+      row<in, &Checkpoint::mtbf_seconds>(
+          "mtbf_seconds", "time between failures of the whole cluster, for interval = -1", {{1, 1e9}}),
+      row<in, &Checkpoint::keep_last>("keep_last", "newest checkpoints that are kept", {kPositive}),
+      row<in, &Checkpoint::keep_every>(
+          "keep_every", "checkpoints of steps that this divides are kept for ever; 0: none", {kCount}),
+      row<in, &Checkpoint::max_failures>(
+          "max_failures", "checkpoints in a row that could not be written and end the run", {kPositive}),
+      row<in, &Checkpoint::resume>("resume",
+                                   "go on where a checkpoint ends: auto, the newest good one of "
+                                   "job.dump_folder, if there is one; or the "
+                                   "path of a checkpoint or of the folder of a run; empty: begin anew"),
+      row<in, &Checkpoint::initial_load_path>(
+          "initial_load_path",
+          "Hugging Face folder, checkpoint or folder of a run whose weights the run begins with"),
   };
 }
 

@@ -127,7 +127,14 @@ struct Comm {
 };
 
 struct Checkpoint {
+  bool enabled = true;
   std::int64_t interval = 0;
+  double interval_seconds = 0;
+  double mtbf_seconds = 10800;
+  std::int64_t keep_last = 2;
+  std::int64_t keep_every = 0;
+  std::int64_t max_failures = 5;
+  std::string resume = {};
   std::string initial_load_path = {};
   bool operator==(const Checkpoint&) const = default;
 };

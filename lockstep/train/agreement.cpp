@@ -2,6 +2,7 @@
 #include "lockstep/train/agreement.h"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,34 +13,25 @@
 namespace lockstep::train {
 namespace {
 
-std::int64_t digest_of(spec::RunSpec run) {
+// As much of a hash as sums of integers carry.
+std::int64_t number_of(const Hash& hash) {
+  return static_cast<std::int64_t>(hash.low);
+}
+
+std::int64_t number_of(std::string_view text) {
+  return number_of(hash_of(std::as_bytes(std::span(text))));
+}
+
+std::int64_t number_of(spec::RunSpec run) {
   run.job = {};
   run.metrics = {};
   run.training.threads = 0;
-  Digest digest;
-  digest.add(spec::to_toml(run));
-  return digest.value();
+  return number_of(spec::to_toml(run));
 }
 
 // What a file gives; all else follows from the run.
-std::int64_t digest_of(const plan::PipelinePlan& plan) {
-  Digest digest;
-  if (plan.given) digest.add(schedule::to_csv(*plan.given));
-  return digest.value();
-}
-
-std::int64_t digest_of(const Feed& feed, const data::StepShape& shape, std::int64_t steps) {
-  Digest digest;
-  for (const std::int64_t step : {std::int64_t{0}, steps - 1}) {
-    const std::uint64_t position = static_cast<std::uint64_t>(step) * feed.samples_per_step();
-    for (const std::uint64_t lane : {std::uint64_t{0}, shape.lanes - 1}) {
-      const model::Batch batch = feed.batch(position, static_cast<int>(lane), 0);
-      for (const at::Tensor& part : {batch.tokens, batch.features, batch.targets}) {
-        if (part.defined()) digest.add({static_cast<const char*>(part.data_ptr()), part.nbytes()});
-      }
-    }
-  }
-  return digest.value();
+std::int64_t number_of(const plan::PipelinePlan& plan) {
+  return number_of(plan.given ? schedule::to_csv(*plan.given) : std::string());
 }
 
 // By rank.
@@ -59,8 +51,16 @@ Rank first_other(std::int64_t mine, const comm::Communicator& world) {
 
 }  // namespace
 
-void Digest::add(std::string_view bytes) {
-  for (const char byte : bytes) value_ = (value_ ^ static_cast<unsigned char>(byte)) * 0x100000001B3U;
+Hash hash_of_samples(const Feed& feed, const data::StepShape& shape, std::int64_t step) {
+  Hasher hasher;
+  const std::uint64_t position = static_cast<std::uint64_t>(step) * feed.samples_per_step();
+  for (const std::uint64_t lane : {std::uint64_t{0}, shape.lanes - 1}) {
+    const model::Batch batch = feed.batch(position, static_cast<int>(lane), 0);
+    for (const at::Tensor& part : {batch.tokens, batch.features, batch.targets}) {
+      if (part.defined()) hasher.add({static_cast<const std::byte*>(part.data_ptr()), part.nbytes()});
+    }
+  }
+  return hasher.value();
 }
 
 void together(const comm::Communicator& world, const std::function<void()>& body) {
@@ -83,7 +83,7 @@ void refuse_together(const comm::Communicator& world, const std::string& sentenc
 }
 
 void require_same_run(const spec::RunSpec& run, const comm::Communicator& world) {
-  if (const Rank other = first_other(digest_of(run), world); other >= 0) {
+  if (const Rank other = first_other(number_of(run), world); other >= 0) {
     refuse_together(world,
                     fmt::format("rank {} has another run than rank 0: give all ranks the same run file "
                                 "and the same flags",
@@ -92,7 +92,7 @@ void require_same_run(const spec::RunSpec& run, const comm::Communicator& world)
 }
 
 void require_same_schedule(const plan::PipelinePlan& plan, const comm::Communicator& world) {
-  if (const Rank other = first_other(digest_of(plan), world); other >= 0) {
+  if (const Rank other = first_other(number_of(plan), world); other >= 0) {
     refuse_together(
         world,
         fmt::format("rank {} reads another schedule than rank 0: {} must have the same contents on all hosts",
@@ -102,7 +102,9 @@ void require_same_schedule(const plan::PipelinePlan& plan, const comm::Communica
 
 void require_same_data(const Feed& feed, const data::StepShape& shape, std::int64_t steps,
                        const comm::Communicator& world) {
-  if (const Rank other = first_other(digest_of(feed, shape, steps), world); other >= 0) {
+  for (const std::int64_t step : {std::int64_t{0}, steps - 1}) {
+    const Rank other = first_other(number_of(hash_of_samples(feed, shape, step)), world);
+    if (other < 0) continue;
     refuse_together(
         world,
         fmt::format(
@@ -111,9 +113,9 @@ void require_same_data(const Feed& feed, const data::StepShape& shape, std::int6
   }
 }
 
-void require_same_first_values(const Digest& values, int part, const std::string& folder,
+void require_same_first_values(const Hash& values, int part, const std::string& folder,
                                const comm::Communicator& world) {
-  const std::vector<std::int64_t> digests = gathered(values.value(), world);
+  const std::vector<std::int64_t> digests = gathered(number_of(values), world);
   const std::vector<std::int64_t> parts = gathered(part, world);
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     const auto first = static_cast<std::size_t>(std::ranges::find(parts, parts[rank]) - parts.begin());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/run_spec.h"
@@ -44,19 +45,11 @@ void require_same_schedule(const plan::PipelinePlan& plan, const comm::Communica
 void require_same_data(const Feed& feed, const data::StepShape& shape, std::int64_t steps,
                        const comm::Communicator& world);
 
-// What bytes have in common with few others (FNV-1a). Nobody is kept from making two that look alike; it is
-// about mistakes.
-class Digest {
- public:
-  void add(std::string_view bytes);
-  std::int64_t value() const { return static_cast<std::int64_t>(value_); }
-
- private:
-  std::uint64_t value_ = 0xCBF29CE484222325U;
-};
+// What the samples of a step have in common with few others: those of the first lane and of the last.
+Hash hash_of_samples(const Feed& feed, const data::StepShape& shape, std::int64_t step);
 
 // The same of the values that a folder has given. Ranks with equal `part` hold the same parameters.
-void require_same_first_values(const Digest& values, int part, const std::string& folder,
+void require_same_first_values(const Hash& values, int part, const std::string& folder,
                                const comm::Communicator& world);
 
 }  // namespace lockstep::train

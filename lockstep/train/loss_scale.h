@@ -21,6 +21,13 @@ class LossScale {
                                              : training.loss_scale) {}
 
   double value() const { return value_; }
+  std::int64_t good_steps() const { return good_steps_; }  // since it has changed
+  // As it was when it had these.
+  void restore(double value, std::int64_t good_steps) {
+    if (!dynamic_) return;
+    value_ = value;
+    good_steps_ = good_steps;
+  }
 
   void record(bool finite) {
     if (!dynamic_) return;

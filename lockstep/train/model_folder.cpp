@@ -57,16 +57,13 @@ const checkpoint::FolderConfig& of_text(const checkpoint::ModelFolder& folder) {
 }  // namespace
 
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
-                const at::Tensor& values, const data::Tokenizer* tokenizer) {
-  const DType dtype = nn::dtype_of(values);
+                DType dtype, const ParameterSource& values, const data::Tokenizer* tokenizer) {
   const std::vector<checkpoint::StateTensor> state = state_of(family_of(spec), layout);
   std::vector<checkpoint::OutgoingTensor> tensors;
   for (std::size_t i = 0; i < state.size(); ++i) {
-    const auto [first, count] = layout.places()[i];
-    // One parameter at a time in fp32: all of them at once may be more than there is memory.
     tensors.push_back(checkpoint::outgoing(state[i], dtype));
-    tensors.back().fill = [tensor = state[i], part = values.narrow(0, first, count), dtype](Bytes bytes) {
-      const at::Tensor floats = part.to(at::kFloat);
+    tensors.back().fill = [tensor = state[i], i, &values, dtype](Bytes bytes) {
+      const at::Tensor floats = values(i).to(at::kFloat);
       checkpoint::StateTensor filled = tensor;
       filled.values = nn::floats_of(floats);
       checkpoint::outgoing(filled, dtype).fill(bytes);
@@ -77,6 +74,14 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
       .dtype = dtype,
       .end_of_text = tokenizer != nullptr ? tokenizer->end_of_document() : std::nullopt};
   checkpoint::save_folder(path, config, std::move(tensors), tokenizer);
+}
+
+void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
+                const at::Tensor& values, const data::Tokenizer* tokenizer) {
+  const ParameterSource source = [&](std::size_t parameter) {
+    return values.narrow(0, layout.places()[parameter].first, layout.places()[parameter].count);
+  };
+  save_model(path, spec, layout, nn::dtype_of(values), source, tokenizer);
 }
 
 void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model& spec) {

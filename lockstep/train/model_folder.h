@@ -19,8 +19,14 @@
 
 namespace lockstep::train {
 
-// `values` are the flat parameters; files get them in their dtype. `tokenizer` may be null. UsageError when
-// something cannot be written.
+// Gives the values of a parameter of the whole layout, flat, in the dtype that files get; asked for once
+// each.
+using ParameterSource = std::function<at::Tensor(std::size_t parameter)>;
+
+// Holds one parameter at a time. `tokenizer` may be null. UsageError when something cannot be written.
+void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
+                DType dtype, const ParameterSource& values, const data::Tokenizer* tokenizer);
+// The same of flat parameters in memory.
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
                 const at::Tensor& values, const data::Tokenizer* tokenizer);
 

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include "lockstep/base/cpu.h"
@@ -17,22 +15,23 @@
 #include "lockstep/base/error.h"
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/mesh/host_grid.h"
-#include "lockstep/nn/tensor_view.h"
-#include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
+#include "lockstep/spec/write.h"
 #include "lockstep/train/agreement.h"
 #include "lockstep/train/async_file.h"
 #include "lockstep/train/feed.h"
+#include "lockstep/train/first_values.h"
 #include "lockstep/train/groups.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/loss_scale.h"
 #include "lockstep/train/memory.h"
-#include "lockstep/train/model_folder.h"
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/rebalance.h"
+#include "lockstep/train/state_names.h"
+#include "lockstep/train/step_boundary.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/step_trace.h"
 #include "lockstep/train/tensor_lanes.h"
@@ -93,6 +92,14 @@ Weights::Options weight_options(const spec::RunSpec& run) {
   return options;
 }
 
+// "8 workers: data 2 x tensor 2 x pipeline 2, zero stage 1"
+std::string layout_in_words(const spec::RunSpec& run, int world) {
+  const spec::Parallelism& parallelism = run.parallelism;
+  return fmt::format("{} workers: data {} x tensor {} x pipeline {}, zero stage {}", world,
+                     spec::data_parallel_degree(parallelism, world), parallelism.tensor, parallelism.pipeline,
+                     parallelism.zero_stage);
+}
+
 // What stages send each other for one micro-batch.
 std::vector<std::int64_t> hidden_sizes(const spec::RunSpec& run, const nn::LaneTeam* team) {
   if (run.model.name == spec::ModelFamily::mlp) return {run.training.micro_batch_size, run.model.width};
@@ -116,7 +123,7 @@ struct Sources {
   plan::PipelinePlan pipeline;
   std::optional<Feed> feed;
   std::optional<Feed> validation;  // none: the run does not validate
-  std::optional<checkpoint::ModelFolder> first_values;
+  std::optional<FirstValues> first_values;
 };
 
 Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) {
@@ -138,8 +145,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
       sources.validation.emplace(validation_feed(run));
     }
     if (run.checkpoint.initial_load_path.empty()) return;
-    sources.first_values.emplace(run.checkpoint.initial_load_path);
-    require_same_model(*sources.first_values, run.model);
+    sources.first_values.emplace(run.checkpoint.initial_load_path, run.model);
   });
   require_same_run(run, world);
   require_same_schedule(sources.pipeline, world);
@@ -153,6 +159,7 @@ class Run {
       : run_(run),
         world_(world),
         workload_(spec::workload_of(run, world.size())),
+        shape_(feed_options(run, workload_).shape),
         feed_(*sources.feed),
         model_(model_of(run.model)),
         groups_(make_groups(world, plan::mesh_of(run, world.size()), run.parallelism.zero_scope)),
@@ -171,7 +178,7 @@ class Run {
                  .hidden = hidden_sizes(run, holding_.team())}),
         loss_scale_(run.training) {
     world.limit_peer_memory(kPeerMemory);
-    if (sources.first_values) load(*sources.first_values);
+    if (sources.first_values) sources.first_values->load(holding_, weights_);
     if (run.metrics.enable_trace) {
       trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
       observe_ = std::bind_front(&StepTrace::add, &*trace_);
@@ -182,7 +189,15 @@ class Run {
   }
 
   RunSummary train(const RunHooks& hooks) {
-    for (std::int64_t step = 1; step <= run_.training.steps && !summary_.stopped; ++step) {
+    const std::optional<Resumed> resumed = resume(hooks);
+    if (resumed) go_on_from(*resumed, hooks);
+    const std::unique_ptr<Checkpointer> checkpointer = make_checkpointer(hooks);
+    StepBoundary boundary(world_, checkpointer.get(),
+                          {.checkpoint = run_.checkpoint,
+                           .wants_to_stop = hooks.wants_to_stop,
+                           .saved = hooks.saved,
+                           .resumed = resumed});
+    for (std::int64_t step = summary_.steps + 1; step <= run_.training.steps && !summary_.stopped; ++step) {
       StepReport report = train_step(step);
       if (is_due(run_.parallelism.rebalance_freq, step)) report.lanes = rebalance();
       summary_.steps = step;
@@ -190,45 +205,63 @@ class Run {
       if (hooks.after_step) hooks.after_step(report);
       if (hooks.see_state) hooks.see_state({holding_.whole, weights_, runner_});
       if (bad_in_a_row_ >= run_.training.max_bad_steps) refuse_to_go_on(report);
-      const bool is_last = step == run_.training.steps;
-      if (!is_last && is_due(run_.checkpoint.interval, step)) tell_trained(hooks);
-      summary_.stopped = !is_last && somebody_wants_to_stop(hooks);
+      if (step < run_.training.steps) summary_.stopped = boundary.pass(progress());
     }
     if (trace_) trace_->write();
-    tell_trained(hooks);
+    summary_.checkpoint = boundary.finish(progress());
+    if (hooks.trained && !checkpointer) {
+      hooks.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
+    }
     return summary_;
   }
 
  private:
-  void tell_trained(const RunHooks& hooks) const {
-    if (hooks.trained) hooks.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
+  std::string data_digest() const { return to_text(hash_of_samples(feed_, shape_, 0)); }
+
+  std::optional<Resumed> resume(const RunHooks& hooks) {
+    return train::resume(hooks.checkpoints,
+                         {.run = run_,
+                          .data_digest = data_digest(),
+                          .tokenizer_digest = hooks.tokenizer_digest,
+                          .samples_per_step = feed_.samples_per_step()},
+                         holding_, weights_);
   }
 
-  void load(const checkpoint::ModelFolder& folder) {
-    Digest digest;
-    together(world_, [&] {
-      load_values(folder, run_.model, holding_.whole, holding_.layout,
-                  [&](std::size_t parameter, std::span<const float> values) {
-                    load(parameter, values);
-                    const auto bytes = std::as_bytes(values);
-                    digest.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-                  });
-    });
-    require_same_first_values(digest, holding_.groups.pipeline.rank(), run_.checkpoint.initial_load_path,
-                              world_);
+  void go_on_from(const Resumed& resumed, const RunHooks& hooks) {
+    const checkpoint::Progress& progress = resumed.progress;
+    summary_ = {.steps = progress.step, .bad_steps = progress.bad_steps, .loss = progress.loss};
+    bad_in_a_row_ = progress.bad_in_a_row;
+    loss_scale_.restore(progress.loss_scale, progress.good_steps);
+    if (hooks.resumed) hooks.resumed(resumed);
   }
 
-  // Into each lane that has something of it.
-  void load(std::size_t in_whole, std::span<const float> values) {
-    const std::string& name = holding_.whole.specs()[in_whole].name;
-    const at::Tensor whole =
-        at::from_blob(const_cast<float*>(values.data()), {static_cast<std::int64_t>(values.size())});
-    for (std::size_t i = 0; i < holding_.layout.specs().size(); ++i) {
-      if (holding_.layout.specs()[i].name != name) continue;
-      const at::Tensor part = at::empty({holding_.layout.places()[i].count}, at::kFloat);
-      parallel::take_part(holding_.shard(i), whole, part);
-      weights_.assign(i, 0, nn::floats_of(part));
-    }
+  checkpoint::Progress progress() const {
+    return {.step = summary_.steps,
+            .data_position = static_cast<std::uint64_t>(summary_.steps) * feed_.samples_per_step(),
+            .bad_steps = summary_.bad_steps,
+            .bad_in_a_row = bad_in_a_row_,
+            .loss_scale = loss_scale_.value(),
+            .good_steps = loss_scale_.good_steps(),
+            .loss = summary_.loss};
+  }
+
+  std::unique_ptr<Checkpointer> make_checkpointer(const RunHooks& hooks) const {
+    if (hooks.checkpoints.empty()) return nullptr;
+    const spec::RunSpec resolved = spec::with_workload(run_, workload_);
+    checkpoint::Manifest manifest;
+    manifest.lanes = workload_.lanes;
+    manifest.tensor_lanes = resolved.parallelism.tensor_lanes;
+    manifest.configuration = spec::to_toml(resolved);
+    manifest.data_digest = data_digest();
+    manifest.tokenizer_digest = hooks.tokenizer_digest;
+    manifest.written_by = layout_in_words(resolved, world_.size());
+    manifest.tensors = state_tensors(holding_.whole, weights_.moments());
+    return std::make_unique<Checkpointer>(
+        holding_, weights_,
+        Checkpointer::Options{
+            .folder = hooks.checkpoints,
+            .retention = {.last = run_.checkpoint.keep_last, .every = run_.checkpoint.keep_every},
+            .manifest = std::move(manifest)});
   }
 
   StepReport train_step(std::int64_t step) {
@@ -288,15 +321,10 @@ class Run {
             report.step, bad_in_a_row_, report.not_finite));
   }
 
-  bool somebody_wants_to_stop(const RunHooks& hooks) const {
-    std::int32_t wishes = hooks.wants_to_stop && hooks.wants_to_stop() ? 1 : 0;
-    world_.all_reduce(as_writable_bytes_of(wishes), {.dtype = DType::int32});
-    return wishes > 0;
-  }
-
   const spec::RunSpec& run_;
   const comm::Communicator& world_;
   spec::Workload workload_;
+  data::StepShape shape_;
   const Feed& feed_;
   model::Model model_;
   Groups groups_;

@@ -11,6 +11,8 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/model/parameters.h"
 #include "lockstep/spec/run_spec.h"
+#include "lockstep/train/checkpointer.h"
+#include "lockstep/train/resume.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/weights.h"
 
@@ -46,16 +48,25 @@ struct RunHooks {
   std::function<void(const StepState&)> see_state = nullptr;
   // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
   std::function<bool()> wants_to_stop = nullptr;
-  // Called on every rank or on none, every checkpoint.interval steps and at the end of the run, also of one
-  // that was stopped, on rank 0 with all parameters in the dtype that blocks compute with.
+  // Where checkpoints are written, and found again by checkpoint.resume; the same on all ranks. Empty:
+  // nowhere.
+  std::string checkpoints = {};
+  std::string tokenizer_digest = {};  // on rank 0
+  // Before the first step, when it is not that of a new run.
+  std::function<void(const Resumed&)> resumed = nullptr;
+  // When a checkpoint is there, or could not be written.
+  std::function<void(const SaveReport&)> saved = nullptr;
+  // At the end of a run without checkpoints, also of one that was stopped: on every rank or on none, on rank
+  // 0 with all parameters in the dtype that blocks compute with.
   std::function<void(const model::FlatLayout& whole, const at::Tensor& values)> trained = nullptr;
 };
 
 struct RunSummary {
-  std::int64_t steps = 0;
-  std::int64_t bad_steps = 0;  // skipped, because a gradient was not finite
-  bool stopped = false;        // before the last step
-  double loss = 0;             // of the last step
+  std::int64_t steps = 0;       // with those before a checkpoint that it went on from
+  std::int64_t bad_steps = 0;   // skipped, because a gradient was not finite
+  bool stopped = false;         // before the last step
+  double loss = 0;              // of the last step
+  std::string checkpoint = {};  // of the last step; empty: the run makes none
 };
 
 // Prepares this process for training: one pool of threads for our kernels, libtorch and oneDNN
@@ -64,10 +75,11 @@ struct RunSummary {
 // training.threads; an environment that asks for more gets all.
 void prepare_process(const spec::Training& training, int asked_threads, int local_ranks);
 
-// Trains on this rank, together with all ranks of `world`. UsageError for what the run, its data or the
-// folder of checkpoint.initial_load_path cannot be, when ranks have different runs or data, and when
-// training.max_bad_steps steps in a row had gradients that are not finite; ToldElsewhere when another rank
-// raises that. DataError when data are corrupt. prepare_process() comes first.
+// Trains on this rank, together with all ranks of `world`. UsageError for what the run, its data, what it
+// goes on from or the folder of checkpoint.initial_load_path cannot be, when ranks have different runs or
+// data, when training.max_bad_steps steps in a row had gradients that are not finite, and when checkpoints
+// cannot be written (step_boundary.h); ToldElsewhere when another rank raises that. DataError when data are
+// corrupt, or no checkpoint to go on from is good. prepare_process() comes first.
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks);
 
 }  // namespace lockstep::train

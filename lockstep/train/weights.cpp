@@ -5,17 +5,16 @@
 #include <bit>
 #include <cstring>
 #include <functional>
-#include <optional>
 
 #include <ATen/ops/zeros.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/kernels/compute/convert.h"
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/kernels/compute/update/split.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/train/shares.h"
+#include "lockstep/train/working_values.h"
 
 namespace lockstep::train {
 namespace {
@@ -33,6 +32,7 @@ Weights::Weights(const Holding& holding, BufferPool& pool, const Options& option
       layout_(holding.layout),
       partition_(holding.partition),
       dtype_(options.dtype),
+      moments_(options.moments),
       working_(holding, nn::scalar_type_of(dtype_), holding.shards_weights, pool),
       state_(std::make_unique<OptimizerState>(
           partition_, OptimizerState::Options{dtype_, options.moments, options.offload_folder})),
@@ -69,7 +69,7 @@ void Weights::give_first_values(std::uint64_t seed) {
     }
   };
   make({0, layout_.owned().begin}, [&](Range elements, std::span<const float> values) {
-    write_working(values, working_.bytes(elements));
+    write_working(values, dtype_, working_.bytes(elements));
   });
   for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
     const OpenState state(*state_, bucket);
@@ -87,21 +87,33 @@ Bytes Weights::own_working(std::size_t bucket) const {
           partition_.own[bucket].size() * size};
 }
 
-std::span<const float> Weights::master(std::size_t bucket, const StatePart& state,
-                                       std::vector<float>& memory) const {
-  if (!state.master.empty()) return state.master;
-  const Bytes own = own_working(bucket);
-  if (dtype_ == DType::fp32) return {reinterpret_cast<const float*>(own.data()), own.size() / sizeof(float)};
-  memory.resize(partition_.own[bucket].size());
-  kernels::join({reinterpret_cast<const std::uint16_t*>(own.data()), memory.size()}, state.lower, memory);
-  return memory;
+void Weights::copy_master(std::size_t bucket, Range elements, std::span<float> to) const {
+  const ConstBytes own = own_working(bucket).subspan(elements.begin * size_of(dtype_));
+  if (dtype_ == DType::fp32) {
+    std::memcpy(to.data(), own.data(), to.size_bytes());
+    return;
+  }
+  const OpenState open(*state_, bucket);
+  const StatePart& state = open.part();
+  if (!state.master.empty()) {
+    std::ranges::copy(state.master.subspan(elements.begin, elements.size()), to.begin());
+  } else {
+    kernels::join({reinterpret_cast<const std::uint16_t*>(own.data()), to.size()},
+                  state.lower.subspan(elements.begin, elements.size()), to);
+  }
+}
+
+void Weights::copy_moment(int index, std::size_t bucket, Range elements, std::span<float> to) const {
+  const OpenState open(*state_, bucket);
+  const std::span<const float> all = open.part().moments[static_cast<std::size_t>(index)];
+  std::ranges::copy(all.subspan(elements.begin, elements.size()), to.begin());
 }
 
 void Weights::assign(std::size_t parameter, std::size_t first, std::span<const float> values) {
   const std::size_t begin = elements_of(layout_.places()[parameter]).begin + first;
   const Range all = {begin, begin + values.size()};
   const bool is_borrowed = !layout_.owned().contains(all);
-  if (is_borrowed || !holding_.shards_weights) write_working(values, working_.bytes(all));
+  if (is_borrowed || !holding_.shards_weights) write_working(values, dtype_, working_.bytes(all));
   for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
     const Range both = intersection(partition_.own[bucket], all);
     if (both.empty()) continue;
@@ -110,23 +122,30 @@ void Weights::assign(std::size_t parameter, std::size_t first, std::span<const f
   }
 }
 
+void Weights::assign_moment(int index, std::size_t parameter, std::size_t first,
+                            std::span<const float> values) {
+  const std::size_t begin = elements_of(layout_.places()[parameter]).begin + first;
+  for (std::size_t bucket = 0; bucket < partition_.own.size(); ++bucket) {
+    const Range own = partition_.own[bucket];
+    const Range both = intersection(own, {begin, begin + values.size()});
+    if (both.empty()) continue;
+    const OpenState open(*state_, bucket);
+    std::ranges::copy(
+        values.subspan(both.begin - begin, both.size()),
+        open.part().moments[static_cast<std::size_t>(index)].subspan(both.begin - own.begin).begin());
+  }
+}
+
 void Weights::assign_share(std::size_t bucket, const StatePart& state, Range elements,
                            std::span<const float> values) const {
   const std::size_t offset = elements.begin - partition_.own[bucket].begin;
   const std::size_t size = size_of(dtype_);
-  write_working(values, own_working(bucket).subspan(offset * size, elements.size() * size));
+  write_working(values, dtype_, own_working(bucket).subspan(offset * size, elements.size() * size));
   if (!state.master.empty()) std::ranges::copy(values, state.master.subspan(offset).begin());
   if (state.lower.empty()) return;
   for (std::size_t i = 0; i < values.size(); ++i) {
     state.lower[offset + i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]));
   }
-}
-
-// Of bf16, rounded as split() rounds.
-void Weights::write_working(std::span<const float> values, Bytes where) const {
-  if (dtype_ != DType::bf16) return kernels::from_floats(values, where.data(), dtype_);
-  std::vector<std::uint16_t> unused(values.size());
-  kernels::split(values, {reinterpret_cast<std::uint16_t*>(where.data()), values.size()}, unused);
 }
 
 void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
@@ -188,19 +207,20 @@ at::Tensor Weights::gather_working(bool wanted) const {
 }
 
 at::Tensor Weights::gather_master() const {
-  std::optional<OpenState> open;
   std::vector<float> memory;
   return gather_whole(holding_, DType::fp32, [&](std::size_t bucket) {
-    open.emplace(*state_, bucket);
-    return std::as_bytes(master(bucket, open->part(), memory));
+    memory.resize(partition_.own[bucket].size());
+    copy_master(bucket, {0, memory.size()}, memory);
+    return ConstBytes(std::as_bytes(std::span(memory)));
   });
 }
 
 at::Tensor Weights::gather_moment(int index) const {
-  std::optional<OpenState> open;
+  std::vector<float> memory;
   return gather_whole(holding_, DType::fp32, [&](std::size_t bucket) {
-    open.emplace(*state_, bucket);
-    return ConstBytes(std::as_bytes(open->part().moments[static_cast<std::size_t>(index)]));
+    memory.resize(partition_.own[bucket].size());
+    copy_moment(index, bucket, {0, memory.size()}, memory);
+    return ConstBytes(std::as_bytes(std::span(memory)));
   });
 }
 

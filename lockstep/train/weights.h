@@ -47,6 +47,15 @@ class Weights {
 
   // Gives elements `first` .. of a parameter their values.
   void assign(std::size_t parameter, std::size_t first, std::span<const float> values);
+  // The same of what the optimizer remembers; only elements that this rank updates.
+  void assign_moment(int index, std::size_t parameter, std::size_t first, std::span<const float> values);
+
+  int moments() const { return moments_; }
+  bool is_on_disk() const { return state_->is_on_disk(); }  // what the optimizer remembers
+  // Copies elements of this rank's share of a bucket, counted from its begin: values in fp32, and what the
+  // optimizer remembers.
+  void copy_master(std::size_t bucket, Range elements, std::span<float> to) const;
+  void copy_moment(int index, std::size_t bucket, Range elements, std::span<float> to) const;
 
   // This bucket will be updated soon.
   void read_ahead(std::size_t bucket) { state_->read_ahead(bucket); }
@@ -72,18 +81,16 @@ class Weights {
 
  private:
   void give_first_values(std::uint64_t seed);
-  void write_working(std::span<const float> values, Bytes where) const;
   // The weights of this rank's share of a bucket, wherever they are kept.
   Bytes own_working(std::size_t bucket) const;
   void assign_share(std::size_t bucket, const StatePart& state, Range elements,
                     std::span<const float> values) const;
-  // Its values in fp32: where they are kept, or joined into `memory`.
-  std::span<const float> master(std::size_t bucket, const StatePart& state, std::vector<float>& memory) const;
 
   const Holding& holding_;
   const model::FlatLayout& layout_;  // of the holding, as the partition
   const Partition& partition_;
   DType dtype_;
+  int moments_;
   std::vector<std::size_t> share_begins_;  // by bucket, in tensors of shares
   HeldMemory working_;
   at::Tensor working_shares_;  // when weights are shared out: what they are fetched from

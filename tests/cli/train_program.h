@@ -69,7 +69,7 @@ steps = 3
     for (std::string line; std::getline(lines, line);) {
       nlohmann::json step = nlohmann::json::parse(line);
       for (const char* name : {"time", "tokens_per_s", "step_s", "mfu", "page_faults", "peak_memory_mib",
-                               "predicted_memory_mib"})
+                               "predicted_memory_mib", "checkpoint/seconds", "checkpoint/stall_s"})
         step.erase(name);
       steps.push_back(std::move(step));
     }

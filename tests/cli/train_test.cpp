@@ -215,7 +215,7 @@ TEST_F(TrainProgram, ASignalThatComesTwiceAtOnceIsOneWish) {
   program.signal(SIGTERM);
   program.signal(SIGTERM);
   const Finished finished = program.finish();
-  EXPECT_EQ(finished.exit_code, 143) << finished.error_output;
+  EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
   EXPECT_TRUE(std::filesystem::exists(folder_.path("twice") + "/model/config.json"));
 }
 
@@ -226,14 +226,27 @@ TEST_F(TrainProgram, ASignalEndsAllRanksAfterTheSameStep) {
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   program.signal(SIGINT);
   const Finished finished = program.finish();
-  EXPECT_EQ(finished.exit_code, 130) << finished.error_output;
+  EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("stopped after"));
-  EXPECT_EQ(finished.error_output, "lockstep: interrupted by SIGINT\n");
+  EXPECT_THAT(finished.output, HasSubstr("; the same command with --resume auto goes on"));
+  EXPECT_EQ(finished.error_output, "");
   const auto last =
       "stopped after " + std::to_string(steps_of("stopped").back().at("step").get<int>()) + " of";
   EXPECT_THAT(finished.output, HasSubstr(last));
   EXPECT_TRUE(std::filesystem::exists(folder_.path("stopped") + "/model/model.safetensors"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path("stopped") + "/lock"));
+}
+
+TEST_F(TrainProgram, WithoutCheckpointsASignalEndsARunForGood) {
+  Program program({"train", run_, "--workers", "2", "--training.steps", "1000000", "--checkpoint.enabled",
+                   "false", "--job.dump_folder", folder_.path("ended")});
+  wait_for_a_step("ended");
+  program.signal(SIGTERM);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 143) << finished.error_output;
+  EXPECT_THAT(finished.output, Not(HasSubstr("--resume")));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("ended") + "/model/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("ended") + "/checkpoints"));
 }
 
 TEST_F(TrainProgram, ARunIsNotReplacedUnlessAsked) {
@@ -242,8 +255,8 @@ TEST_F(TrainProgram, ARunIsNotReplacedUnlessAsked) {
   const Finished refused = train({"--job.dump_folder", where, "--workers", "2"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_EQ(refused.error_output, "lockstep: " + where +
-                                      " holds a run already: choose another --job.dump_folder, or replace it "
-                                      "with --job.overwrite true\n");
+                                      " holds a run already: go on with it by --resume auto, choose another "
+                                      "--job.dump_folder, or replace it with --job.overwrite true\n");
   EXPECT_EQ(steps_of("once").size(), 4U);
   ASSERT_EQ(train({"--job.dump_folder", where, "--job.overwrite", "true", "--training.steps", "2"}).exit_code,
             0);

@@ -42,6 +42,18 @@ TEST(StepMemory, OfTheStateFollowsTheFormulas) {
   EXPECT_EQ(wide.optimizer, 4 * kParameters) << "the weights are the values in fp32";
 }
 
+TEST(StepMemory, OfACheckpointIsThatOfWhatARankWrites) {
+  EXPECT_EQ(step_memory(run_of({}), 2, 1).checkpoint, 0U) << "at the end nothing is copied";
+  for (const char* stage : {"0", "1", "3"}) {
+    const auto run = run_of({"--checkpoint.interval", "10", "--parallelism.zero_stage", stage});
+    EXPECT_EQ(step_memory(run, 2, 1).checkpoint, 6 * kParameters);
+  }
+  const auto sgd = run_of({"--checkpoint.interval_seconds", "60", "--optimizer.name", "sgd"});
+  EXPECT_EQ(step_memory(sgd, 2, 1).checkpoint, 4 * kParameters);
+  const auto off = run_of({"--checkpoint.interval", "10", "--checkpoint.enabled", "false"});
+  EXPECT_EQ(step_memory(off, 2, 1).checkpoint, 0U);
+}
+
 TEST(StepMemory, OfWhatIsSharedOutIsAShare) {
   constexpr std::uint64_t kHalf = kParameters / 2;
   const StepMemory gradients = step_memory(run_of({"--parallelism.zero_stage", "2"}), 2, 1);

@@ -9,24 +9,22 @@
 namespace lockstep::train {
 namespace {
 
-Digest digest_of(std::string_view bytes) {
-  Digest digest;
-  digest.add(bytes);
-  return digest;
+Hash hash_of_text(std::string_view text) {
+  return hash_of(std::as_bytes(std::span(text)));
 }
 
 // Ranks 0 and 1 hold one part of a model, 2 and 3 another.
 TEST(Agreement, StagesReadDifferentWeights) {
   test::run_ranks(4, [](const comm::Communicator& world) {
     const int part = world.rank() / 2;
-    EXPECT_NO_THROW(require_same_first_values(digest_of(part == 0 ? "a" : "b"), part, "gpt2", world));
+    EXPECT_NO_THROW(require_same_first_values(hash_of_text(part == 0 ? "a" : "b"), part, "gpt2", world));
   });
 }
 
 TEST(Agreement, RanksThatReadOtherWeightsAreNamed) {
   test::run_ranks(4, [](const comm::Communicator& world) {
     const auto check = [&] {
-      require_same_first_values(digest_of(world.rank() == 3 ? "a" : "b"), world.rank() / 2, "gpt2", world);
+      require_same_first_values(hash_of_text(world.rank() == 3 ? "a" : "b"), world.rank() / 2, "gpt2", world);
     };
     if (world.rank() > 0) {
       EXPECT_THROW(check(), ToldElsewhere);

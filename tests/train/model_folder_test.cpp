@@ -44,16 +44,6 @@ class TrainedFolder : public ::testing::TestWithParam<const char*> {
   std::string path_ = folder_.path("model");
 };
 
-TEST_P(TrainedFolder, IsWrittenEveryIntervalAndAtTheEnd) {
-  const spec::RunSpec run = run_of({"--training.steps", "5", "--checkpoint.interval", "2"});
-  std::int64_t step = 0;
-  std::vector<std::int64_t> saved;
-  run_training(run, comm::Communicator(),
-               {.after_step = [&](const StepReport& report) { step = report.step; },
-                .trained = [&](const model::FlatLayout&, const at::Tensor&) { saved.push_back(step); }});
-  EXPECT_EQ(saved, (std::vector<std::int64_t>{2, 4, 5}));
-}
-
 TEST_P(TrainedFolder, HasTheLossOfTheRunBitForBit) {
   for (const char* name : {"fp32", "bf16"}) {
     const spec::RunSpec run = run_of({"--training.dtype", name});

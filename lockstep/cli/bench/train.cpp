@@ -46,6 +46,8 @@ class TrainBench {
               spec::flops_per_token(options.run.model, options.run.training.seq_len)} {
     spec::RunSpec& run = options_.run;
     run = spec::with_workload(run, workload_);
+    // One at the end is not part of what is measured.
+    run.checkpoint.enabled = run.checkpoint.interval != 0 || run.checkpoint.interval_seconds > 0;
     run.data.train = {{.path = folder_.file("tokens")}};
     write_random_corpus(folder_.file("tokens"), run, run.training.steps * workload_.tokens_per_step);
     write_atomically(folder_.file("run.toml"), spec::to_toml(run));

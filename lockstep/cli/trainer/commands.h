@@ -30,4 +30,10 @@ void add_verify(CLI::App& app, Invocation& invocation);
 // `lockstep bench kernels ARGUMENTS...`, as run_bench() (bench.h).
 int run_kernel_bench(const std::vector<std::string>& arguments, std::ostream& out);
 
+// `lockstep checkpoint export ARGUMENTS...` and `import`, as the former.
+inline constexpr const char* kExportSummary = "Write the weights of a checkpoint as a Hugging Face folder";
+inline constexpr const char* kImportSummary = "Make a checkpoint of the weights of a Hugging Face folder";
+int run_checkpoint_export(const std::vector<std::string>& arguments);
+int run_checkpoint_import(const std::vector<std::string>& arguments);
+
 }  // namespace lockstep::cli

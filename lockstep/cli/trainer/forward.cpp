@@ -34,6 +34,11 @@ int hand_over(const std::string& command, const std::vector<std::string>& argume
   throw UsageError(fmt::format("cannot start {}: {}", program.string(), std::strerror(errno)));
 }
 
+int hand_over(const std::string& command, const std::string& inner, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), inner);
+  return hand_over(command, arguments);
+}
+
 void add_forwarded(CLI::App& app, Invocation& invocation, const std::string& name, const char* summary) {
   CLI::App* command = app.add_subcommand(name, summary);
   command->prefix_command();
@@ -53,9 +58,15 @@ void add_trainer_commands(CLI::App& app, Invocation& invocation) {
 }
 
 int run_kernel_bench(const std::vector<std::string>& arguments, std::ostream& /*out*/) {
-  std::vector<std::string> words = {"kernels"};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return hand_over("bench", words);
+  return hand_over("bench", "kernels", arguments);
+}
+
+int run_checkpoint_export(const std::vector<std::string>& arguments) {
+  return hand_over("checkpoint", "export", arguments);
+}
+
+int run_checkpoint_import(const std::vector<std::string>& arguments) {
+  return hand_over("checkpoint", "import", arguments);
 }
 
 }  // namespace lockstep::cli

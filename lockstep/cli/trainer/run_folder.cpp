@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/cli/host_memory.h"
 #include "lockstep/metrics/json_lines.h"
@@ -20,7 +22,9 @@
 #include "lockstep/spec/model_size.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
+#include "lockstep/train/checkpoint_model.h"
 #include "lockstep/train/model_folder.h"
+#include "lockstep/train/run_tokenizer.h"
 
 namespace lockstep::cli {
 namespace {
@@ -45,6 +49,7 @@ bool holds_a_run(const std::filesystem::path& folder) {
 // Makes room for a new run. A model that was trained before stays until the new one takes its place.
 void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
   std::filesystem::remove(folder / kMetrics);
+  std::filesystem::remove_all(checkpoint_folder(run));
   metrics::remove_tensorboard_files(folder / run.metrics.save_tb_folder);
 }
 
@@ -80,40 +85,77 @@ std::string workers_in_words(const spec::RunSpec& run, int workers, const spec::
   return axes.empty() ? all : fmt::format("{} ({} data-parallel{})", all, workload.data_parallel, axes);
 }
 
-// The one that the run names, or that `lockstep prepare` has left beside the corpus.
-std::unique_ptr<data::Tokenizer> tokenizer_of(const spec::Data& data) {
-  if (!data.tokenizer.empty()) return data::load_tokenizer(data.tokenizer);
-  if (data.train.empty()) return nullptr;
-  const std::string beside = data.train.front().path + ".tokenizer.json";
-  return std::filesystem::exists(beside) ? data::load_tokenizer(beside) : nullptr;
+// What it resumes is one of its own checkpoints.
+bool resumes_itself(const spec::RunSpec& run) {
+  const std::string own = checkpoint_folder(run);
+  const auto newest = train::newest_checkpoint(run.checkpoint, own);
+  return newest && std::filesystem::equivalent(std::filesystem::path(*newest).parent_path(), own);
 }
 
 }  // namespace
+
+std::string checkpoint_folder(const spec::RunSpec& run) {
+  return (std::filesystem::path(run.job.dump_folder) / "checkpoints").string();
+}
 
 RunFolder::RunFolder(const spec::RunSpec& run, int workers)
     : run_(run),
       workers_(workers),
       folder_(made(run.job.dump_folder)),
       lock_(folder_ / "lock"),
-      tokenizer_(tokenizer_of(run.data)) {
-  if (holds_a_run(folder_) && !run.job.overwrite) {
-    throw UsageError(fmt::format(
-        "{} holds a run already: choose another --job.dump_folder, or replace it with --job.overwrite true",
-        folder_.string()));
+      goes_on_(resumes_itself(run)),
+      tokenizer_(train::tokenizer_of(run.data)) {
+  const bool is_auto = run.checkpoint.resume == "auto";
+  if (holds_a_run(folder_) && !goes_on_ && !is_auto && !run.job.overwrite) {
+    throw UsageError(
+        fmt::format("{} holds a run already: go on with it by --resume auto, choose another "
+                    "--job.dump_folder, or replace it with --job.overwrite true",
+                    folder_.string()));
   }
 }
 
-void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<const int> host_of) {
-  gemm_peak_gflops_ = gemm_peak_gflops;
-  clear(folder_, run_);
-  const spec::Workload workload = spec::workload_of(run_, workers_);
-  spec::RunSpec resolved = spec::with_workload(run_, workload);
-  resolved.job.overwrite = false;  // that was allowed once
-  write_atomically(folder_ / kResolved, spec::to_toml(resolved));
+std::string RunFolder::tokenizer_digest() const {
+  if (!tokenizer_) return "";
+  const std::string text = tokenizer_->serialized();
+  return to_text(hash_of(std::as_bytes(std::span(text))));
+}
+
+void RunFolder::open_sinks() {
   sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_ / kMetrics));
   if (run_.metrics.enable_tensorboard) {
     sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run_.metrics.save_tb_folder));
   }
+}
+
+void RunFolder::resumed(const train::Resumed& from) {
+  log_->say(fmt::format("resumed {} after step {}, loss {:.4f}", from.path, from.progress.step,
+                        from.progress.loss));
+  if (!goes_on_) return;
+  metrics::drop_records_after(folder_ / kMetrics, from.progress.step);
+  open_sinks();
+}
+
+void RunFolder::saved(const train::SaveReport& report) {
+  if (!report.is_good) {
+    since_last_step_.push_back({"checkpoint/failed", 1});
+    log_->say(fmt::format("warning: no checkpoint of step {}: {}", report.step, report.reason));
+    return;
+  }
+  since_last_step_.push_back({"checkpoint/seconds", report.seconds});
+  since_last_step_.push_back({"checkpoint/stall_s", report.stall_seconds});
+  log_->say(fmt::format("wrote {} in {:.2f} s, for which training waited {:.0f} ms", report.path,
+                        report.seconds, report.stall_seconds * 1e3));
+}
+
+void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<const int> host_of) {
+  gemm_peak_gflops_ = gemm_peak_gflops;
+  if (!goes_on_) clear(folder_, run_);
+  const spec::Workload workload = spec::workload_of(run_, workers_);
+  spec::RunSpec resolved = spec::with_workload(run_, workload);
+  resolved.job.overwrite = false;  // that was allowed once
+  resolved.checkpoint.resume = "";
+  write_atomically(folder_ / kResolved, spec::to_toml(resolved));
+  if (!goes_on_) open_sinks();
   const std::uint64_t here = metrics::process_memory().current_bytes;
   const auto predicted = [&](Rank rank) {
     return here + plan::step_memory(run_, workers_, rank, host_of).total();
@@ -126,7 +168,8 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<cons
   }
   std::uint64_t on_this_host = 0;
   for (Rank rank = 0; rank < local_workers; ++rank) on_this_host += predicted(rank);
-  log_.emplace(folder_ / "log.txt");
+  log_.emplace(folder_ / "log.txt",
+               goes_on_ ? metrics::OutputFile::Mode::append : metrics::OutputFile::Mode::replace);
   log_->say(
       fmt::format("{} parameters, {}, {}, {} tokens per step, about {} of memory for a worker; files in {}",
                   spec::parameter_count(run_.model), workers_in_words(run_, workers_, workload),
@@ -166,6 +209,9 @@ void RunFolder::after_step(const train::StepReport& report) {
   if (report.loss_scale != 1) record.scalars.push_back({"loss_scale", report.loss_scale});
   if (!report.updated) record.scalars.push_back({"skipped", 1});
   if (report.validation_loss) record.scalars.push_back({"validation/loss", *report.validation_loss});
+  for (metrics::Scalar& scalar : std::exchange(since_last_step_, {})) {
+    record.scalars.push_back(std::move(scalar));
+  }
   for (const auto& sink : sinks_) sink->write(record);
   if (report.step > 1) {
     seconds_ += report.seconds;
@@ -203,17 +249,28 @@ void RunFolder::show(const train::StepReport& report) {
 }
 
 void RunFolder::save(const model::FlatLayout& whole, const at::Tensor& values) {
-  const std::string path = (folder_ / "model").string();
-  train::save_model(path, run_.model, whole, values, tokenizer_.get());
+  train::save_model(model_folder(), run_.model, whole, values, tokenizer_.get());
+  tell_model();
+}
+
+void RunFolder::save(const std::string& checkpoint) {
+  train::export_model(checkpoint, model_folder(), {});
+  tell_model();
+}
+
+void RunFolder::tell_model() {
+  const std::string path = model_folder();
   log_->say(run_.model.name == spec::ModelFamily::mlp
-                ? fmt::format("wrote {}: --checkpoint.initial_load_path {} begins with it", path, path)
+                ? fmt::format("wrote {}: --init-from {} begins a run with it", path, path)
                 : fmt::format("wrote {}: `lockstep generate {} --prompt TEXT` lets it write", path, path));
 }
 
 void RunFolder::finish(const train::RunSummary& summary) {
-  log_->say(fmt::format("{} after {} of {} steps, loss {:.4f}{}", summary.stopped ? "stopped" : "done",
-                        summary.steps, run_.training.steps, summary.loss,
-                        summary.bad_steps > 0 ? fmt::format(", {} steps skipped", summary.bad_steps) : ""));
+  log_->say(fmt::format(
+      "{} after {} of {} steps, loss {:.4f}{}{}", summary.stopped ? "stopped" : "done", summary.steps,
+      run_.training.steps, summary.loss,
+      summary.bad_steps > 0 ? fmt::format(", {} steps skipped", summary.bad_steps) : "",
+      summary.stopped && run_.checkpoint.enabled ? "; the same command with --resume auto goes on" : ""));
 }
 
 }  // namespace lockstep::cli

@@ -16,25 +16,38 @@
 
 namespace lockstep::cli {
 
+// Of a run: where its checkpoints are.
+std::string checkpoint_folder(const spec::RunSpec& run);
+
 // What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics, the
 // log and the trained model, and a line of progress for each step.
 class RunFolder {
  public:
   // Makes the folder if need be, and keeps other runs out of it. InUseError when another run writes there;
-  // UsageError when it holds a run that job.overwrite does not allow to replace, when it cannot be written,
-  // or when the run's tokenizer cannot be read: better before the training than after it.
+  // UsageError when it holds a run that is neither resumed nor allowed to be replaced (job.overwrite), when
+  // it cannot be written, or when the run's tokenizer cannot be read: better before the training than after
+  // it.
   RunFolder(const spec::RunSpec& run, int workers);
+
+  std::string tokenizer_digest() const;  // empty: the run has none
 
   // Makes room for the run, once nothing is in its way any more, and says what it will need. Its workers, of
   // which `local_workers` are on this host, are measured against `gemm_peak_gflops` of all of them together.
   // `host_of` as plan::step_memory() takes it.
   void begin(double gemm_peak_gflops, int local_workers, std::span<const int> host_of);
+  // After begin(), when the run is not a new one.
+  void resumed(const train::Resumed& from);
   void after_step(const train::StepReport& report);
-  // Writes the folder model/, in the dtype that was trained in.
+  void saved(const train::SaveReport& report);
+  // Writes the folder model/, in the dtype that was trained in, from memory or from a checkpoint.
   void save(const model::FlatLayout& whole, const at::Tensor& values);
+  void save(const std::string& checkpoint);
   void finish(const train::RunSummary& summary);
 
  private:
+  void open_sinks();
+  std::string model_folder() const { return (folder_ / "model").string(); }
+  void tell_model();
   double mfu(const train::StepReport& report) const;
   void show(const train::StepReport& report);
   void warn_about_memory(int local_workers, std::uint64_t needed);
@@ -43,14 +56,16 @@ class RunFolder {
   int workers_;
   std::filesystem::path folder_;
   FileLock lock_;
+  bool goes_on_;  // where a checkpoint in this folder ends
   double gemm_peak_gflops_ = 0;
   std::uint64_t predicted_bytes_ = 0;           // the most that this process will need
   std::int64_t page_faults_ = 0;                // of this process, until the last step
   std::unique_ptr<data::Tokenizer> tokenizer_;  // null: the run has none
   std::vector<std::unique_ptr<metrics::MetricsSink>> sinks_;
-  std::optional<RunLog> log_;     // since begin()
-  double seconds_ = 0;            // of the steps so far
-  std::int64_t timed_steps_ = 0;  // the first one, which also makes ready, is not among them
+  std::optional<RunLog> log_;                     // since begin()
+  std::vector<metrics::Scalar> since_last_step_;  // to be recorded with the next one
+  double seconds_ = 0;                            // of the steps so far
+  std::int64_t timed_steps_ = 0;                  // the first one, which also makes ready, is not among them
 };
 
 }  // namespace lockstep::cli

@@ -12,7 +12,7 @@
 
 namespace lockstep::cli {
 
-RunLog::RunLog(const std::filesystem::path& file) : file_(file, metrics::OutputFile::Mode::replace) {}
+RunLog::RunLog(const std::filesystem::path& file, metrics::OutputFile::Mode mode) : file_(file, mode) {}
 
 RunLog::~RunLog() {
   if (line_is_open_) std::cout << std::endl;

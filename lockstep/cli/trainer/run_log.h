@@ -13,8 +13,7 @@ namespace lockstep::cli {
 // it cannot be written.
 class RunLog {
  public:
-  // Replaces the file.
-  explicit RunLog(const std::filesystem::path& file);
+  RunLog(const std::filesystem::path& file, metrics::OutputFile::Mode mode);
 
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;

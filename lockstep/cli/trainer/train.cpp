@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
+#include <array>
 #include <csignal>
 #include <exception>
 #include <filesystem>
@@ -12,6 +12,8 @@
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/error.h"
+#include "lockstep/checkpoint/store/continuation.h"
+#include "lockstep/checkpoint/store/reader.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
@@ -54,12 +56,15 @@ void note_signal(int number) {
   }
 }
 
-// While it lives, SIGINT and SIGTERM are wishes that wants_to_stop() tells of; one that comes seconds later
-// ends the process.
+// Slurm sends the last one as a warning before it ends a job.
+constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGUSR1};
+
+// While it lives, these are wishes that wants_to_stop() tells of; one that comes seconds later ends the
+// process.
 class StopSignals {
  public:
   StopSignals() {
-    for (int number : {SIGINT, SIGTERM}) {
+    for (int number : kStopSignals) {
       struct sigaction action = {};
       action.sa_handler = note_signal;
       action.sa_flags = SA_RESTART;
@@ -69,7 +74,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals() {
-    for (int number : {SIGINT, SIGTERM}) std::signal(number, SIG_DFL);
+    for (int number : kStopSignals) std::signal(number, SIG_DFL);
   }
 };
 
@@ -94,11 +99,24 @@ int workers_of(const std::string& value) {
   return count;
 }
 
+// Flags that stand for keys.
+std::string written_out(const std::string& argument) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kShort = {
+      {{"--resume", "--checkpoint.resume"}, {"--init-from", "--checkpoint.initial_load_path"}}};
+  for (const auto& [name, key] : kShort) {
+    const std::string_view rest = std::string_view(argument).substr(std::min(name.size(), argument.size()));
+    if (argument.starts_with(name) && (rest.empty() || rest.front() == '=')) {
+      return std::string(key).append(rest);
+    }
+  }
+  return argument;
+}
+
 // RUN.toml, --workers in any place, and keys as flags.
 TrainArguments split_arguments(Arguments arguments) {
   TrainArguments split;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
+    const std::string argument = written_out(arguments[i]);
     if (argument == "--workers" || argument == "-n") {
       if (i + 1 == arguments.size()) throw UsageError("--workers needs a number");
       split.workers = workers_of(arguments[++i]);
@@ -124,19 +142,36 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   });
   const double gemm_peak = train::measured_gemm_peak(run.training.dtype, world);
   train::RunHooks hooks = {.wants_to_stop = [] { return signal_seen != 0; }};
+  if (run.checkpoint.enabled) hooks.checkpoints = checkpoint_folder(run);
   if (folder) {
+    hooks.tokenizer_digest = folder->tokenizer_digest();
     hooks.ready = [&] { folder->begin(gemm_peak, world.ranks_on_this_host(), world.hosts()); };
+    hooks.resumed = [&](const train::Resumed& resumed) { folder->resumed(resumed); };
     hooks.after_step = [&](const train::StepReport& report) { folder->after_step(report); };
+    hooks.saved = [&](const train::SaveReport& report) { folder->saved(report); };
   }
   hooks.trained = [&](const model::FlatLayout& whole, const at::Tensor& values) {
     if (folder) folder->save(whole, values);
   };
   const train::RunSummary summary = train::run_training(run, world, hooks);
+  if (folder && !summary.checkpoint.empty()) folder->save(summary.checkpoint);
   if (folder) folder->finish(summary);
   if (!summary.stopped) return kDone;
   // Without a sentence: finish() has said it, and other ranks need not. The signal may have come to another
   // one.
+  if (run.checkpoint.enabled) return kInterrupted;
   return kSignalBase + (signal_seen != 0 ? static_cast<int>(signal_seen) : SIGTERM);
+}
+
+// With what the run leaves to the number of its workers as the checkpoint has it that it goes on from.
+spec::RunSpec as_it_was(const spec::RunSpec& run) {
+  const auto newest = train::newest_checkpoint(run.checkpoint, checkpoint_folder(run));
+  if (!newest) return run;
+  try {
+    return checkpoint::continued(run, checkpoint::Checkpoint(*newest).manifest(), *newest);
+  } catch (const DataError&) {
+    return run;  // The run will tell, and look for an older one.
+  }
 }
 
 // A failure of one worker ends all soon; a signal lets them finish their step.
@@ -149,13 +184,15 @@ int start_workers(const TrainArguments& arguments) {
   options.workers = arguments.workers;
   options.environment = rendezvous::process_environment();
   options.grace_after_signal = kGraceToFinishAStep;
-  require_success(rendezvous::launch(options));
+  const rendezvous::LaunchResult result = rendezvous::launch(options);
+  if (result.interrupted_by != 0 && result.exit_code() == kInterrupted) return kInterrupted;
+  require_success(result);
   return kDone;
 }
 
 int train(Arguments given) {
   const TrainArguments arguments = split_arguments(given);
-  const spec::RunSpec run = spec::load_run(arguments.file, arguments.key_flags);
+  const spec::RunSpec run = as_it_was(spec::load_run(arguments.file, arguments.key_flags));
   const rendezvous::Placement placement = rendezvous::placement_from_environment();
   const bool is_rank = placement.world.source != "default" || placement.rank.source != "default";
   if (is_rank && arguments.workers > 0) {
@@ -195,7 +232,13 @@ void add_train(CLI::App& app, Invocation& invocation) {
       "--parallelism.tensor T has T workers compute each layer together.\n"
       "The same run gives the same losses and weights, bit for bit, on any number of workers, stages and "
       "shares of layers that have its lanes and tensor lanes.\n"
-      "Ctrl-C ends all ranks after the same step.");
+      "Checkpoints are in the folder of the run; --resume auto goes on with the newest good one, on any "
+      "layout, "
+      "and --resume PATH\nwith another. --init-from PATH begins a new run with the weights of a checkpoint "
+      "or a "
+      "Hugging Face folder.\n"
+      "Ctrl-C, SIGTERM and SIGUSR1 end all ranks after the same step with a checkpoint, and with exit code "
+      "75.");
   command->callback(
       [&invocation] { invocation.action = [&invocation] { return train(invocation.trailing); }; });
 }

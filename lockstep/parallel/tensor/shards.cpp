@@ -132,6 +132,23 @@ void put_part(const LaneShard& shard, Range which, const at::Tensor& part, const
   });
 }
 
+std::vector<Runs> runs_of(const LaneShard& shard, Range which) {
+  const auto length = static_cast<std::size_t>(shard.length);
+  const auto distance = static_cast<std::size_t>(shard.distance);
+  std::vector<Runs> all;
+  each_run(shard, which, [&](Range run, std::size_t in_whole) {
+    const bool continues = !all.empty() && all.back().length == run.size() && run.size() == length &&
+                           all.back().first + all.back().count * distance == in_whole;
+    if (continues) {
+      all.back().distance = distance;
+      ++all.back().count;
+    } else {
+      all.push_back({.first = in_whole, .length = run.size(), .distance = run.size(), .count = 1});
+    }
+  });
+  return all;
+}
+
 void initial_part(const model::ParameterSpec& parameter, const LaneShard& shard, std::uint64_t seed,
                   std::size_t first, std::span<float> values) {
   std::ranges::fill(values, 0.0F);

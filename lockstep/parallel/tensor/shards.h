@@ -12,6 +12,7 @@
 
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/mesh/range.h"
+#include "lockstep/mesh/runs.h"
 #include "lockstep/model/parameter_spec.h"
 #include "lockstep/model/shard_rule.h"
 
@@ -56,6 +57,10 @@ LaneShard whole_of(const model::ParameterSpec& parameter);
 void take_part(const LaneShard& shard, const at::Tensor& whole, const at::Tensor& part);
 // `part` has the elements `which` of what the lane has.
 void put_part(const LaneShard& shard, Range which, const at::Tensor& part, const at::Tensor& whole);
+
+// Where the elements `which` of what the lane has are in the whole parameter, in their order; padding is
+// nowhere.
+std::vector<Runs> runs_of(const LaneShard& shard, Range which);
 
 // The first values of the elements from `first` on of what the lane has: those of the whole parameter
 // (model/initial_values.h), and zero for padding.

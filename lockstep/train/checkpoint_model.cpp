@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/checkpoint_model.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/checkpoint/store/continuation.h"
+#include "lockstep/checkpoint/store/reader.h"
+#include "lockstep/checkpoint/store/shard_writer.h"
+#include "lockstep/checkpoint/store/store.h"
+#include "lockstep/nn/tensor_view.h"
+#include "lockstep/spec/write.h"
+#include "lockstep/train/model_folder.h"
+#include "lockstep/train/model_of.h"
+#include "lockstep/train/run_tokenizer.h"
+#include "lockstep/train/state_names.h"
+#include "lockstep/train/working_values.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+// Rounded as the run has rounded them.
+at::Tensor values_of(checkpoint::Checkpoint& from, const model::ParameterSpec& parameter, DType dtype) {
+  const std::string name = value_tensor(parameter.name);
+  require_tensor(from, name, parameter.shape);
+  const at::Tensor all = at::empty({parameter.elements()}, nn::scalar_type_of(dtype));
+  const auto count = static_cast<std::size_t>(all.numel());
+  std::vector<float> values;
+  for (std::size_t begin = 0; begin < count; begin += kPiece) {
+    values.resize(std::min(kPiece, count - begin));
+    from.read(name, {begin, begin + values.size()}, values);
+    write_working(
+        values, dtype,
+        {static_cast<std::byte*>(all.data_ptr()) + begin * size_of(dtype), values.size() * size_of(dtype)});
+  }
+  return all;
+}
+
+}  // namespace
+
+void export_model(const std::string& checkpoint, const std::string& folder, const ExportOptions& options) {
+  checkpoint::Checkpoint from(checkpoint::find_checkpoint(checkpoint));
+  const spec::RunSpec run = checkpoint::saved_run(from.manifest(), from.path());
+  const model::Model model = model_of(run.model);
+  const model::FlatLayout layout(model);
+  const DType dtype = options.dtype.value_or(run.training.dtype);
+  const auto tokenizer =
+      options.tokenizer.empty() ? tokenizer_of(run.data) : data::load_tokenizer(options.tokenizer);
+  save_model(
+      folder, run.model, layout, dtype,
+      [&](std::size_t parameter) { return values_of(from, layout.specs()[parameter], dtype); },
+      tokenizer.get());
+}
+
+std::string import_model(const std::string& folder, const std::string& store_folder) {
+  const checkpoint::ModelFolder from(folder);
+  spec::RunSpec run;
+  run.model = from.config().model;
+  run.training.seq_len = std::min(run.training.seq_len, run.model.max_seq_len);
+  const model::Model model = model_of(run.model);
+  const model::FlatLayout layout(model);
+  const at::Tensor all = at::empty({layout.elements()}, at::kFloat);
+  std::vector<checkpoint::OutgoingPiece> pieces;
+  load_values(from, run.model, layout, layout, [&](std::size_t parameter, std::span<const float> values) {
+    const auto place =
+        nn::floats_of(all).subspan(static_cast<std::size_t>(layout.places()[parameter].first), values.size());
+    std::ranges::copy(values, place.begin());
+    pieces.push_back({.tensor = value_tensor(layout.specs()[parameter].name),
+                      .elements = {.length = values.size(), .distance = values.size()},
+                      .values = [place] { return std::span<const float>(place); }});
+  });
+  checkpoint::CheckpointStore store(store_folder);
+  const std::string id = "import";
+  store.begin(0, id);
+  try {
+    checkpoint::write_shard(real_disk(), store.staging_folder(0, id), 0, pieces);
+    checkpoint::Manifest manifest;
+    manifest.configuration = spec::to_toml(run);
+    manifest.written_by = "import of " + folder;
+    manifest.tensors = state_tensors(layout, 0);
+    store.commit(id, std::move(manifest), 1);
+  } catch (...) {
+    store.abandon(0, id);
+    throw;
+  }
+  return store.committed().front().path;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/checkpointer.h"
+
+#include <chrono>
+#include <exception>
+#include <filesystem>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
+
+namespace lockstep::train {
+namespace {
+
+std::uint64_t shared_id(const comm::Communicator& world) {
+  std::int64_t id = 0;
+  if (world.rank() == 0) {
+    std::random_device entropy;
+    id = static_cast<std::int64_t>(std::uint64_t{entropy()} << 31U ^ entropy());
+  }
+  world.all_reduce(as_writable_bytes_of(id), {.dtype = DType::int64});
+  return static_cast<std::uint64_t>(id);
+}
+
+double seconds_since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+// Why it failed; nothing when it did not. A disk may fail in any way, and training goes on.
+template <typename Work>
+std::string reason_of(const Work& work) {
+  try {
+    work();
+    return "";
+  } catch (const std::exception& failure) {
+    return failure.what();
+  }
+}
+
+// Better than to find out after most of it was written.
+void require_room(const std::string& folder, const std::vector<checkpoint::OutgoingPiece>& pieces) {
+  std::uintmax_t needed = 0;
+  for (const checkpoint::OutgoingPiece& piece : pieces) needed += piece.elements.size() * sizeof(float);
+  std::error_code unknown;
+  const std::filesystem::space_info space = std::filesystem::space(folder, unknown);
+  if (unknown || space.available >= needed) return;
+  throw UsageError(fmt::format("the disk of {} has {} MiB left, and this rank's part needs {} MiB", folder,
+                               space.available >> 20U, needed >> 20U));
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(const Holding& holding, const Weights& weights, Options options)
+    : world_(holding.groups.world),
+      weights_(weights),
+      options_(std::move(options)),
+      store_(options_.folder),
+      snapshot_(holding, weights),
+      run_id_(shared_id(world_)) {}
+
+Checkpointer::~Checkpointer() {
+  if (work_.valid()) work_.wait();
+  if (state_ == State::writing && leads()) store_.abandon(progress_.step, id_);
+}
+
+void Checkpointer::begin(const checkpoint::Progress& progress, bool training_waits) {
+  LOCKSTEP_CHECK(is_idle());
+  began_ = Clock::now();
+  id_ = fmt::format("{:x}-{}", run_id_, ++attempts_);
+  progress_ = progress;
+  report_ = {.step = progress.step};
+  state_ = State::writing;
+  if (training_waits || weights_.is_on_disk()) {
+    outcome_ = reason_of([this] { write(snapshot_.in_place()); });
+  } else {
+    work_ = std::async(std::launch::async,
+                       [this, pieces = snapshot_.take()] { return reason_of([&] { write(pieces); }); });
+  }
+  report_.stall_seconds = seconds_since(began_);
+}
+
+void Checkpointer::write(const std::vector<checkpoint::OutgoingPiece>& pieces) const {
+  checkpoint::CheckpointStore store = store_;
+  store.begin(progress_.step, id_);
+  require_room(store.folder(), pieces);
+  checkpoint::write_shard(real_disk(), store.staging_folder(progress_.step, id_), world_.rank(), pieces);
+}
+
+void Checkpointer::commit() {
+  checkpoint::Manifest manifest = options_.manifest;
+  manifest.progress = progress_;
+  store_.commit(id_, std::move(manifest), world_.size());
+  const std::string not_removed = reason_of([this] { store_.collect(options_.retention); });
+  if (!not_removed.empty()) log::warning("old checkpoints stay: " + not_removed);
+}
+
+SaveTidings Checkpointer::tidings() {
+  const bool has_ended =
+      work_.valid() && work_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  if (has_ended) outcome_ = work_.get();
+  SaveTidings tidings;
+  if (!outcome_) return tidings;
+  const bool is_good = outcome_->empty();
+  if (state_ == State::writing) (is_good ? tidings.written : tidings.failed) = 1;
+  if (state_ == State::committing) (is_good ? tidings.committed : tidings.refused) = 1;
+  return tidings;
+}
+
+std::optional<SaveReport> Checkpointer::hear(const SaveTidings& all) {
+  if (state_ == State::writing && all.written + all.failed == world_.size()) {
+    if (all.failed > 0) return end(false);
+    outcome_.reset();
+    state_ = State::committing;
+    if (leads()) {
+      work_ = std::async(std::launch::async, [this] { return reason_of([this] { commit(); }); });
+    }
+  } else if (state_ == State::committing && all.committed + all.refused > 0) {
+    return end(all.committed > 0);
+  }
+  return std::nullopt;
+}
+
+SaveReport Checkpointer::end(bool is_good) {
+  if (!is_good && leads()) store_.abandon(progress_.step, id_);
+  state_ = State::idle;
+  report_.reason = std::exchange(outcome_, std::nullopt).value_or("");
+  if (!report_.reason.empty() && !leads()) log::warning(report_.reason);
+  if (!is_good && report_.reason.empty()) report_.reason = "another rank could not write its part";
+  failures_ = is_good ? 0 : failures_ + 1;
+  report_.is_good = is_good;
+  report_.in_a_row = failures_;
+  report_.seconds = seconds_since(began_);
+  if (is_good) report_.path = fmt::format("{}/step-{}", store_.folder(), progress_.step);
+  return report_;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <optional>
+#include <string>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/checkpoint/store/store.h"
+#include "lockstep/train/snapshot.h"
+
+namespace lockstep::train {
+
+// What came of a checkpoint; the same on all ranks, except for times and the reason.
+struct SaveReport {
+  std::int64_t step = 0;
+  bool is_good = false;
+  std::string path = {};      // of a good one
+  std::string reason = {};    // of one that is not, where it is known
+  std::int64_t in_a_row = 0;  // that were not
+  double stall_seconds = 0;   // in which training waited for the copy
+  double seconds = 0;         // until it was there
+};
+
+// What ranks tell each other about the checkpoint under way, summed over all of them.
+struct SaveTidings {
+  std::int64_t written = 0;  // ranks whose part is on the disk
+  std::int64_t failed = 0;   // ranks whose part will never be
+  std::int64_t committed = 0;
+  std::int64_t refused = 0;  // by the leader, which could not commit
+};
+
+// Writes checkpoints while training goes on. All ranks hold one and call the same in the same order, between
+// steps; what one rank's disk does becomes known to the others through tidings, which the caller sums: so all
+// go from one state to the next at the same step.
+//
+//   idle --begin()--> writing --all have written--> committing --the leader has--> idle
+//                        \--one has failed---------------------------------------> idle
+class Checkpointer {
+ public:
+  struct Options {
+    std::string folder;
+    checkpoint::Retention retention;
+    checkpoint::Manifest manifest;  // without progress and files
+  };
+  // What is referred to must outlive this.
+  Checkpointer(const Holding& holding, const Weights& weights, Options options);
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+  // Waits for this rank's disk; what was not committed then is not.
+  ~Checkpointer();
+
+  bool is_idle() const { return state_ == State::idle; }
+  // When idle: copies the state and begins to write it. When nothing is to be trained meanwhile, or memory
+  // has no room for what the optimizer remembers, it is not copied: returns when this rank has written it.
+  void begin(const checkpoint::Progress& progress, bool training_waits = false);
+  // What this rank has to tell.
+  SaveTidings tidings();
+  // What all have told: goes on to the next state, and reports when that is the end of the checkpoint.
+  std::optional<SaveReport> hear(const SaveTidings& all);
+
+ private:
+  enum class State { idle, writing, committing };
+  bool leads() const { return world_.rank() == 0; }
+  // On a thread of their own.
+  void write(const std::vector<checkpoint::OutgoingPiece>& pieces) const;
+  void commit();
+  SaveReport end(bool is_good);
+
+  const comm::Communicator& world_;
+  const Weights& weights_;
+  Options options_;
+  checkpoint::CheckpointStore store_;
+  Snapshot snapshot_;
+  std::uint64_t run_id_ = 0;  // the same on all ranks, and unlike that of any other run in the folder
+  std::int64_t attempts_ = 0;
+  State state_ = State::idle;
+  std::string id_;  // of the attempt under way
+  checkpoint::Progress progress_;
+  std::future<std::string> work_;       // of this rank in this state: why it failed, or nothing
+  std::optional<std::string> outcome_;  // of work that has ended
+  Clock::time_point began_;
+  std::int64_t failures_ = 0;  // in a row
+  SaveReport report_;
+};
+
+}  // namespace lockstep::train

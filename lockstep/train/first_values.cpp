@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/first_values.h"
+
+#include <filesystem>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include "lockstep/checkpoint/store/reader.h"
+#include "lockstep/checkpoint/store/store.h"
+#include "lockstep/nn/tensor_view.h"
+#include "lockstep/parallel/tensor/shards.h"
+#include "lockstep/train/agreement.h"
+#include "lockstep/train/model_folder.h"
+#include "lockstep/train/resume.h"
+
+namespace lockstep::train {
+namespace {
+
+// A run has both; its folder model/ is no part of it.
+bool is_checkpoint(const std::string& path) {
+  const std::filesystem::path folder = path;
+  for (const char* sign : {"manifest.json", "latest", "checkpoints"}) {
+    if (std::filesystem::exists(folder / sign)) return true;
+  }
+  return false;
+}
+
+// Into each lane that has something of it.
+void assign(const Holding& holding, Weights& weights, std::size_t in_whole, std::span<const float> values) {
+  const std::string& name = holding.whole.specs()[in_whole].name;
+  const at::Tensor whole =
+      at::from_blob(const_cast<float*>(values.data()), {static_cast<std::int64_t>(values.size())});
+  for (std::size_t i = 0; i < holding.layout.specs().size(); ++i) {
+    if (holding.layout.specs()[i].name != name) continue;
+    const at::Tensor part = at::empty({holding.layout.places()[i].count}, at::kFloat);
+    parallel::take_part(holding.shard(i), whole, part);
+    weights.assign(i, 0, nn::floats_of(part));
+  }
+}
+
+}  // namespace
+
+FirstValues::FirstValues(const std::string& path, const spec::Model& model) : path_(path), model_(model) {
+  if (is_checkpoint(path)) {
+    path_ = checkpoint::find_checkpoint(path);
+    return;
+  }
+  folder_.emplace(path);
+  require_same_model(*folder_, model);
+}
+
+void FirstValues::load(const Holding& holding, Weights& weights) const {
+  if (folder_) return load_folder(holding, weights);
+  together(holding.groups.world, [&] {
+    checkpoint::Checkpoint from(path_);
+    load_values(from, holding, weights);
+  });
+}
+
+void FirstValues::load_folder(const Holding& holding, Weights& weights) const {
+  Hasher hasher;
+  together(holding.groups.world, [&] {
+    train::load_values(*folder_, model_, holding.whole, holding.layout,
+                       [&](std::size_t parameter, std::span<const float> values) {
+                         assign(holding, weights, parameter, values);
+                         hasher.add(std::as_bytes(values));
+                       });
+  });
+  require_same_first_values(hasher.value(), holding.groups.pipeline.rank(), path_, holding.groups.world);
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lockstep/checkpoint/hugging_face/folder.h"
+#include "lockstep/train/weights.h"
+
+namespace lockstep::train {
+
+// The weights that a run begins with in place of random ones: of a Hugging Face folder, or of a checkpoint.
+class FirstValues {
+ public:
+  // Finds them. UsageError when there are none, or they are of another model; DataError when they are
+  // corrupt.
+  FirstValues(const std::string& path, const spec::Model& model);
+
+  // All ranks together. Errors as above, and UsageError when ranks find different values.
+  void load(const Holding& holding, Weights& weights) const;
+
+ private:
+  void load_folder(const Holding& holding, Weights& weights) const;
+
+  std::string path_;
+  const spec::Model& model_;
+  std::optional<checkpoint::ModelFolder> folder_;  // none: path_ is a checkpoint
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/resume.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
+#include "lockstep/checkpoint/store/continuation.h"
+#include "lockstep/checkpoint/store/store.h"
+#include "lockstep/parallel/tensor/shards.h"
+#include "lockstep/train/agreement.h"
+#include "lockstep/train/state_names.h"
+#include "lockstep/train/state_pieces.h"
+
+namespace lockstep::train {
+namespace {
+
+// Parameters are read piece by piece: a whole embedding may be more than there is memory.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+constexpr const char* kAuto = "auto";
+
+// Those that may be resumed, the best first.
+std::vector<checkpoint::Listed> candidates(const spec::Checkpoint& checkpoint, const std::string& folder) {
+  if (checkpoint.resume.empty()) return {};
+  if (checkpoint.resume == kAuto) return checkpoint::CheckpointStore(folder).committed();
+  return {{.step = 0, .path = checkpoint::find_checkpoint(checkpoint.resume)}};
+}
+
+using Sink = std::function<void(std::size_t parameter, std::size_t first, std::span<const float> values)>;
+
+// Gives `take` the elements of a tensor that belong to a part of a parameter of the layout. Padding is zero.
+void read_part(checkpoint::Checkpoint& from, const std::string& tensor, const Holding& holding,
+               const HeldPart& part, const Sink& take) {
+  require_tensor(from, tensor, holding.whole_of(part.parameter).shape);
+  const parallel::LaneShard shard = holding.shard(part.parameter);
+  std::vector<float> values;
+  for (std::size_t begin = part.elements.begin; begin < part.elements.end; begin += kPiece) {
+    const Range which = {begin, std::min(part.elements.end, begin + kPiece)};
+    values.assign(which.size(), 0.0F);
+    std::size_t at = 0;
+    for (const Runs& runs : runs_of(shard, which)) {
+      for (std::size_t run = 0; run < runs.count; ++run) {
+        const std::size_t first = runs.first + run * runs.distance;
+        from.read(tensor, {first, first + runs.length}, std::span(values).subspan(at, runs.length));
+        at += runs.length;
+      }
+    }
+    take(part.parameter, begin, values);
+  }
+}
+
+void load_state(checkpoint::Checkpoint& from, const Holding& holding, Weights& weights) {
+  load_values(from, holding, weights);
+  for (int index = 0; index < weights.moments(); ++index) {
+    for (const HeldPart& part : parts_with_moments(holding)) {
+      const std::string& name = holding.layout.specs()[part.parameter].name;
+      read_part(from, moment_tensor(index, weights.moments(), name), holding, part,
+                [&](std::size_t parameter, std::size_t first, std::span<const float> values) {
+                  weights.assign_moment(index, parameter, first, values);
+                });
+    }
+  }
+}
+
+void require_expected(const checkpoint::Checkpoint& from, const Expected& expected, bool leads) {
+  const checkpoint::Manifest& manifest = from.manifest();
+  checkpoint::require_same_training(expected.run, manifest, from.path());
+  if (manifest.data_digest != expected.data_digest) {
+    throw UsageError(fmt::format("data.train has other samples than {} was trained on: name the same corpora",
+                                 from.path()));
+  }
+  if (leads && manifest.tokenizer_digest != expected.tokenizer_digest) {
+    throw UsageError(fmt::format("data.tokenizer is another one than {} was trained with", from.path()));
+  }
+  const auto steps = static_cast<std::uint64_t>(manifest.progress.step);
+  if (manifest.progress.data_position != steps * expected.samples_per_step) {
+    throw DataError(fmt::format("{}/manifest.json: {} steps of {} samples do not come to position {}",
+                                from.path(), steps, expected.samples_per_step,
+                                manifest.progress.data_position));
+  }
+}
+
+// From the leader.
+std::int64_t shared(std::int64_t value, const comm::Communicator& world) {
+  if (world.rank() != 0) value = 0;
+  world.all_reduce(as_writable_bytes_of(value), {.dtype = DType::int64});
+  return value;
+}
+
+// What the ranks of a world have found out about a checkpoint.
+struct Attempt {
+  std::optional<Resumed> resumed;  // none: it is not good
+  std::string why;                 // then
+};
+
+// `path` is null when this rank does not see it.
+Attempt try_to_resume(const std::string* path, const Expected& expected, const Holding& holding,
+                      Weights& weights) {
+  const comm::Communicator& world = holding.groups.world;
+  Attempt attempt;
+  together(world, [&] {
+    try {
+      if (path == nullptr) throw DataError("this rank does not see it: all ranks need the same folder");
+      checkpoint::Checkpoint from(*path);
+      require_expected(from, expected, world.rank() == 0);
+      load_state(from, holding, weights);
+      attempt.resumed = {from.path(), from.manifest().progress};
+    } catch (const DataError& error) {
+      attempt.why = error.what();
+    }
+  });
+  if (!attempt.resumed) log::warning("passed over a checkpoint that is not good: " + attempt.why);
+  std::int64_t failures = attempt.resumed ? 0 : 1;
+  world.all_reduce(as_writable_bytes_of(failures), {.dtype = DType::int64});
+  if (failures > 0 && attempt.resumed) attempt = {std::nullopt, "another rank has found it to be bad"};
+  return attempt;
+}
+
+}  // namespace
+
+std::optional<std::string> newest_checkpoint(const spec::Checkpoint& checkpoint, const std::string& folder) {
+  const std::vector<checkpoint::Listed> all = candidates(checkpoint, folder);
+  return all.empty() ? std::nullopt : std::optional(all.front().path);
+}
+
+void load_values(checkpoint::Checkpoint& from, const Holding& holding, Weights& weights) {
+  for (const HeldPart& part : parts_with_values(holding)) {
+    const std::string& name = holding.layout.specs()[part.parameter].name;
+    read_part(from, value_tensor(name), holding, part,
+              [&](std::size_t parameter, std::size_t first, std::span<const float> values) {
+                weights.assign(parameter, first, values);
+              });
+  }
+}
+
+std::optional<Resumed> resume(const std::string& folder, const Expected& expected, const Holding& holding,
+                              Weights& weights) {
+  const comm::Communicator& world = holding.groups.world;
+  std::vector<checkpoint::Listed> found;
+  together(world, [&] { found = candidates(expected.run.checkpoint, folder); });
+  const std::int64_t count = shared(static_cast<std::int64_t>(found.size()), world);
+  std::string why;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool leads = world.rank() == 0;
+    const std::int64_t step = shared(leads ? found[static_cast<std::size_t>(i)].step : 0, world);
+    const auto mine = std::ranges::find(found, step, &checkpoint::Listed::step);
+    Attempt attempt = try_to_resume(mine == found.end() ? nullptr : &mine->path, expected, holding, weights);
+    if (attempt.resumed) return attempt.resumed;
+    why = std::move(attempt.why);
+  }
+  if (count == 0) return std::nullopt;
+  together(world, [&]() {
+    throw DataError(
+        fmt::format("none of the {} checkpoints to go on from is good; of the last one: {}", count, why));
+  });
+  return std::nullopt;
+}
+
+}  // namespace lockstep::train

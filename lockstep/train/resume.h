@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From checkpoints into the weights of a run.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lockstep/checkpoint/store/reader.h"
+#include "lockstep/spec/run_spec.h"
+#include "lockstep/train/weights.h"
+
+namespace lockstep::train {
+
+// The newest checkpoint of a run that checkpoint.resume lets go on: of the store `folder` for "auto", or what
+// a path names. None when there is none, or the key is empty. UsageError when a path names none.
+std::optional<std::string> newest_checkpoint(const spec::Checkpoint& checkpoint, const std::string& folder);
+
+struct Resumed {
+  std::string path;
+  checkpoint::Progress progress;
+};
+
+// What a checkpoint must be for the run to go on with it.
+struct Expected {
+  const spec::RunSpec& run;
+  std::string data_digest;
+  std::string tokenizer_digest;  // on rank 0
+  std::uint64_t samples_per_step = 0;
+};
+
+// Gives values and moments what a checkpoint has. All ranks of the holding's world call it together. For
+// "auto" one that turns out to be bad is passed over with a warning, and the next older one is taken. None
+// when there is nothing to resume. UsageError when the run is another one (checkpoint/store/continuation.h),
+// DataError when none is good.
+std::optional<Resumed> resume(const std::string& folder, const Expected& expected, const Holding& holding,
+                              Weights& weights);
+
+// Only the values. UsageError when the checkpoint is of another model, DataError when it is bad.
+void load_values(checkpoint::Checkpoint& from, const Holding& holding, Weights& weights);
+
+}  // namespace lockstep::train

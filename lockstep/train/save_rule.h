@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lockstep/spec/run_spec.h"
+
+namespace lockstep::train {
+
+// What checkpoints have cost so far.
+struct SaveCost {
+  double stall_seconds = 0;  // in which training waited for one
+  double seconds = 0;        // until one was there
+};
+
+// How far apart checkpoints should be so that failures every `mtbf_seconds` cost the least: what Young and
+// Daly give, sqrt(2 x cost x time between failures), but so that training waits at most 3.5 % of its time,
+// and that the disk rests half of it.
+double best_interval_seconds(const SaveCost& cost, double mtbf_seconds);
+
+// Whether it is time for a checkpoint after `step`, `since_last` seconds after the last one began (or the
+// run). By steps, by time, or both, as [checkpoint] says; with interval = -1 by best_interval_seconds(), the
+// first time after a minute. Pure.
+bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, double since_last,
+                     const std::optional<SaveCost>& cost);
+
+}  // namespace lockstep::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lockstep/checkpoint/store/shard_writer.h"
+#include "lockstep/train/state_pieces.h"
+#include "lockstep/train/weights.h"
+
+namespace lockstep::train {
+
+// What this rank writes of the training state: as it is, or as it was at one moment.
+class Snapshot {
+ public:
+  // Both must outlive this.
+  Snapshot(const Holding& holding, const Weights& weights);
+
+  // Copies the state of this moment, so that training can go on while it is written; until the next take().
+  std::vector<checkpoint::OutgoingPiece> take();
+  // The state itself, read while it is written: training waits meanwhile, and memory for one piece is enough.
+  std::vector<checkpoint::OutgoingPiece> in_place();
+
+ private:
+  // Quantity 0 are the values, 1 .. what the optimizer remembers.
+  int quantities() const { return 1 + weights_.moments(); }
+  void copy(int quantity, const StatePiece& piece, std::span<float> to) const;
+  using Values = std::function<std::span<const float>(int quantity, std::size_t piece)>;
+  std::vector<checkpoint::OutgoingPiece> outgoing(const Values& values) const;
+  std::span<float> place_of(int quantity, std::size_t piece) const;
+
+  const Weights& weights_;
+  std::vector<StatePiece> pieces_;
+  std::vector<std::size_t> begins_;  // by piece, in the copy of a quantity; then their sum
+  std::unique_ptr<float[]> copy_;    // of all quantities
+  std::vector<float> piece_;         // of the state itself
+};
+
+}  // namespace lockstep::train

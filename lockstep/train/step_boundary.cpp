@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/step_boundary.h"
+
+#include <array>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/train/agreement.h"
+
+namespace lockstep::train {
+namespace {
+
+// How often ranks that have nothing else to do ask each other.
+constexpr std::chrono::milliseconds kPatience{2};
+
+}  // namespace
+
+StepBoundary::StepBoundary(const comm::Communicator& world, Checkpointer* checkpointer, Options options)
+    : world_(world), checkpointer_(checkpointer), options_(std::move(options)), newest_(options_.resumed) {}
+
+bool StepBoundary::pass(const checkpoint::Progress& progress) {
+  const double since_last = std::chrono::duration<double>(Clock::now() - last_began_).count();
+  // Clocks differ: the leader's decides.
+  const bool is_time = checkpointer_ != nullptr && world_.rank() == 0 &&
+                       is_time_to_save(options_.checkpoint, progress.step, since_last, cost_);
+  const Heard heard = exchange(options_.wants_to_stop && options_.wants_to_stop(), is_time);
+  is_due_ = is_due_ || heard.save;
+  if (is_due_ && checkpointer_->is_idle()) begin(progress, false);
+  return heard.stop;
+}
+
+std::string StepBoundary::finish(const checkpoint::Progress& progress) {
+  if (checkpointer_ == nullptr) return "";
+  drain();
+  if (!newest_ || newest_->progress.step != progress.step) {
+    begin(progress, true);
+    drain();
+    if (!last_.is_good) {
+      refuse_together(world_, fmt::format("the last checkpoint, of step {}, could not be written: {}",
+                                          progress.step, last_.reason));
+    }
+  }
+  return newest_->path;
+}
+
+void StepBoundary::begin(const checkpoint::Progress& progress, bool training_waits) {
+  is_due_ = false;
+  last_began_ = Clock::now();
+  checkpointer_->begin(progress, training_waits);
+}
+
+void StepBoundary::drain() {
+  while (!checkpointer_->is_idle()) {
+    exchange(false, false);
+    std::this_thread::sleep_for(kPatience);
+  }
+}
+
+StepBoundary::Heard StepBoundary::exchange(bool stop, bool save) {
+  const SaveTidings mine = checkpointer_ == nullptr ? SaveTidings() : checkpointer_->tidings();
+  std::array<std::int64_t, 6> sums = {stop ? 1 : 0, save ? 1 : 0,   mine.written,
+                                      mine.failed,  mine.committed, mine.refused};
+  world_.all_reduce(std::as_writable_bytes(std::span(sums)), {.dtype = DType::int64});
+  if (checkpointer_ != nullptr) {
+    const auto report = checkpointer_->hear(
+        {.written = sums[2], .failed = sums[3], .committed = sums[4], .refused = sums[5]});
+    if (report) take(*report);
+  }
+  return {.stop = sums[0] > 0, .save = sums[1] > 0};
+}
+
+void StepBoundary::take(const SaveReport& report) {
+  last_ = report;
+  if (report.is_good) {
+    cost_ = {report.stall_seconds, report.seconds};
+    newest_ = {report.path, {.step = report.step}};
+  }
+  if (options_.saved) options_.saved(report);
+  if (report.in_a_row < options_.checkpoint.max_failures) return;
+  refuse_together(world_,
+                  fmt::format("{} checkpoints in a row could not be written, the last because: {}; make "
+                              "room or mend the disk, then go on with --resume auto",
+                              report.in_a_row, report.reason));
+}
+
+}  // namespace lockstep::train

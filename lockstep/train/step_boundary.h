@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/train/checkpointer.h"
+#include "lockstep/train/resume.h"
+#include "lockstep/train/save_rule.h"
+
+namespace lockstep::train {
+
+// What ranks agree on between two steps, in one small message: whether somebody wants to stop, whether a
+// checkpoint is due, and how far the one under way has come.
+class StepBoundary {
+ public:
+  struct Options {
+    spec::Checkpoint checkpoint;
+    std::function<bool()> wants_to_stop = nullptr;
+    std::function<void(const SaveReport&)> saved = nullptr;
+    std::optional<Resumed> resumed = std::nullopt;  // what the run goes on from
+  };
+  // `checkpointer` may be null: nothing is saved. What is referred to must outlive this.
+  StepBoundary(const comm::Communicator& world, Checkpointer* checkpointer, Options options);
+
+  // All ranks, after every step. True: somebody wants this to be the last. UsageError on all when as many
+  // checkpoints in a row as checkpoint.max_failures could not be written.
+  bool pass(const checkpoint::Progress& progress);
+
+  // At the end of the run, finished or stopped: returns when its last step is saved, with the path of that
+  // (empty when nothing is). UsageError when it cannot be.
+  std::string finish(const checkpoint::Progress& progress);
+
+ private:
+  struct Heard {
+    bool stop = false;
+    bool save = false;
+  };
+  // One exchange. `save` is what this rank thinks.
+  Heard exchange(bool stop, bool save);
+  void begin(const checkpoint::Progress& progress, bool training_waits);
+  void drain();
+  void take(const SaveReport& report);
+
+  const comm::Communicator& world_;
+  Checkpointer* checkpointer_;
+  Options options_;
+  bool is_due_ = false;  // but the one before is still under way
+  Clock::time_point last_began_ = Clock::now();
+  std::optional<SaveCost> cost_;
+  SaveReport last_;  // that has ended
+  std::optional<Resumed> newest_;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs that end early and go on, as users do it.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/train_program.h"
+#include "tests/support/files.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+using Flags = std::vector<std::string>;
+
+// Trains enough steps to be interrupted in.
+class ResumedProgram : public TrainProgram {
+ protected:
+  Flags flags_of(const std::string& run, const Flags& more) const {
+    Flags flags = {"--training.steps",       "100", "--validation.freq",     "0",
+                   "--metrics.log_freq",     "100", "--checkpoint.interval", "10",
+                   "--checkpoint.keep_last", "3",   "--job.dump_folder",     folder_.path(run)};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return flags;
+  }
+
+  std::string newest_of(const std::string& run) const {
+    return read_file(folder_.path(run) + "/checkpoints/latest");
+  }
+
+  Finished train_to_the_end(const std::string& run, const Flags& more) { return train(flags_of(run, more)); }
+
+  Finished interrupted(const std::string& run, const Flags& more, int signal) {
+    Flags arguments = {"train", run_};
+    const Flags flags = flags_of(run, more);
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    Program program(arguments);
+    for (int i = 0; i < 600 && newest_of(run).empty(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    program.signal(signal);
+    return program.finish();
+  }
+
+  std::string hash_of(const std::string& run) const {
+    const Finished finished = run_program({"checkpoint", "hash", folder_.path(run)});
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+    return finished.output.substr(0, 32);
+  }
+
+  // As a run that nobody has interrupted: each step once, with the same numbers.
+  void expect_whole(const std::string& run) {
+    EXPECT_EQ(steps_of(run), steps_of("whole"));
+    EXPECT_EQ(hash_of(run), hash_of("whole"));
+    EXPECT_TRUE(read_file(folder_.path(run) + "/model/model.safetensors") ==
+                read_file(folder_.path("whole") + "/model/model.safetensors"));
+  }
+};
+
+TEST_F(ResumedProgram, ASignalAndAnotherLayoutLeaveNoTrace) {
+  ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
+  const Flags before[] = {{"--workers", "2"}, {}, {"--workers", "4", "--parallelism.zero_stage", "3"}};
+  const Flags after[] = {{"--workers", "3", "--parallelism.zero_stage", "3"},
+                         {"--workers", "2", "--parallelism.pipeline", "2"},
+                         {}};
+  const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
+  for (int i = 0; i < 3; ++i) {
+    const std::string run = "stopped" + std::to_string(i);
+    const Finished stopped = interrupted(run, before[i], signals[i]);
+    EXPECT_EQ(stopped.exit_code, 75) << stopped.output << stopped.error_output;
+    EXPECT_THAT(stopped.output, HasSubstr("; the same command with --resume auto goes on"));
+    Flags on = after[i];
+    on.insert(on.end(), {"--resume", "auto"});
+    const Finished ended = train_to_the_end(run, on);
+    ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
+    EXPECT_THAT(ended.output, HasSubstr("resumed " + folder_.path(run) + "/checkpoints/step-"));
+    EXPECT_THAT(ended.output, HasSubstr("done after 100 of 100 steps"));
+    expect_whole(run);
+    EXPECT_FALSE(std::filesystem::exists(folder_.path(run) + "/lock"));
+  }
+}
+
+TEST_F(ResumedProgram, SoDoesAKill) {
+  ASSERT_EQ(train_to_the_end("whole", {"--workers", "2"}).exit_code, 0);
+  EXPECT_EQ(interrupted("killed", {"--workers", "2"}, SIGKILL).exit_code, 137);
+  ASSERT_EQ(train_to_the_end("killed", {"--resume=auto"}).exit_code, 0);
+  expect_whole("killed");
+}
+
+TEST_F(ResumedProgram, ARunIsResumedIntoAnotherFolder) {
+  ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
+  std::int64_t oldest = 100;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path("whole") + "/checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("step-")) oldest = std::min<std::int64_t>(oldest, std::stoll(name.substr(5)));
+  }
+  ASSERT_LT(oldest, 100);
+  const std::string from = folder_.path("whole") + "/checkpoints/step-" + std::to_string(oldest);
+  const Finished ended = train_to_the_end("copy", {"--resume", from, "--workers", "2"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
+  EXPECT_EQ(steps_of("copy").front().at("step"), oldest + 1);
+  EXPECT_EQ(steps_of("copy").back().at("step"), 100);
+  EXPECT_EQ(hash_of("copy"), hash_of("whole"));
+  const Finished taken = train_to_the_end("copy", {"--resume", from});
+  EXPECT_EQ(taken.exit_code, 2);
+  EXPECT_THAT(taken.error_output, HasSubstr("holds a run already"));
+}
+
+TEST_F(ResumedProgram, WhatCannotBeResumedIsSaidInASentence) {
+  const Finished nothing = train_to_the_end("none", {"--resume", folder_.path("nowhere")});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_THAT(nothing.error_output, StartsWith("lockstep: " + folder_.path("nowhere")));
+  ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
+  for (const char* workers : {"1", "2"}) {
+    const Finished other =
+        train_to_the_end("whole", {"--resume", "auto", "--workers", workers, "--training.seed", "9"});
+    EXPECT_EQ(other.exit_code, 2);
+    EXPECT_THAT(other.error_output, HasSubstr("training.seed is 9, but "));
+    EXPECT_EQ(std::count(other.error_output.begin(), other.error_output.end(), '\n'), 1);
+  }
+  EXPECT_EQ(steps_of("whole").size(), 100U) << "nothing was touched";
+}
+
+TEST_F(ResumedProgram, WeightsGoToHuggingFaceFoldersAndBack) {
+  ASSERT_EQ(train_to_the_end("whole", {"--workers", "2", "--training.dtype", "bf16"}).exit_code, 0);
+  const std::string model = folder_.path("whole") + "/model";
+  const std::string exported = folder_.path("exported");
+  ASSERT_EQ(run_program({"checkpoint", "export", folder_.path("whole"), "--hf", exported}).exit_code, 0);
+  for (const char* file : {"/model.safetensors", "/config.json", "/tokenizer.json"}) {
+    EXPECT_EQ(read_file(exported + file), read_file(model + file)) << file;
+  }
+  const Finished imported = run_program({"checkpoint", "import", folder_.path("store"), "--hf", exported});
+  ASSERT_EQ(imported.exit_code, 0) << imported.error_output;
+  EXPECT_THAT(imported.output, HasSubstr("--init-from " + folder_.path("store") + "/step-0"));
+  const Flags further = {"--workers", "2", "--training.dtype", "bf16", "--training.steps", "3"};
+  const auto begin_with = [&](const std::string& run, const std::string& path) {
+    Flags flags = further;
+    flags.insert(flags.end(), {"--init-from", path});
+    ASSERT_EQ(train_to_the_end(run, flags).exit_code, 0);
+  };
+  begin_with("from-folder", exported);
+  begin_with("from-checkpoint", folder_.path("store"));
+  EXPECT_EQ(steps_of("from-folder"), steps_of("from-checkpoint"));
+  const Finished bad =
+      run_program({"checkpoint", "export", folder_.path("whole"), "--hf", exported, "--dtype", "int8"});
+  EXPECT_EQ(bad.exit_code, 2);
+}
+
+}  // namespace
+}  // namespace lockstep::testing
