@@ -17,6 +17,6 @@ namespace lockstep::checkpoint {
 // outside must not keep its reader busy for ever.
 std::optional<std::string> find_gap(std::vector<Runs> pieces, std::size_t elements, std::uint64_t& patience);
 
-inline constexpr std::uint64_t kMostPatience = std::uint64_t{1} << 28;  // about a second
+inline constexpr std::uint64_t kMostPatience = std::uint64_t{1} << 27;  // less than a second
 
 }  // namespace lockstep::checkpoint
