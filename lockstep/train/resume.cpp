@@ -128,6 +128,17 @@ std::optional<std::string> newest_checkpoint(const spec::Checkpoint& checkpoint,
   return all.empty() ? std::nullopt : std::optional(all.front().path);
 }
 
+spec::RunSpec as_saved(const spec::RunSpec& run, const std::string& folder) {
+  for (const checkpoint::Listed& listed : candidates(run.checkpoint, folder)) {
+    try {
+      return checkpoint::continued(run, checkpoint::Checkpoint(listed.path).manifest(), listed.path);
+    } catch (const DataError&) {
+      continue;  // resume() tells.
+    }
+  }
+  return run;
+}
+
 void load_values(checkpoint::Checkpoint& from, const Holding& holding, Weights& weights) {
   for (const HeldPart& part : parts_with_values(holding)) {
     const std::string& name = holding.layout.specs()[part.parameter].name;

@@ -16,6 +16,10 @@ namespace lockstep::train {
 // a path names. None when there is none, or the key is empty. UsageError when a path names none.
 std::optional<std::string> newest_checkpoint(const spec::Checkpoint& checkpoint, const std::string& folder);
 
+// The run with what it leaves to the number of its workers (checkpoint/store/continuation.h) as the newest
+// checkpoint has it that tells; as it is when there is none.
+spec::RunSpec as_saved(const spec::RunSpec& run, const std::string& folder);
+
 struct Resumed {
   std::string path;
   checkpoint::Progress progress;

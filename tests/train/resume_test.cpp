@@ -223,6 +223,18 @@ TEST_F(Resuming, LanesAreThoseOfTheCheckpointUnlessGiven) {
   EXPECT_EQ(checkpoint::continued(other, manifest, "c").parallelism.lanes, 8);
 }
 
+// The lanes of a run without them are those of two workers; the manifest of the newest is not readable.
+TEST_F(Resuming, ABadManifestDoesNotHideTheLanesOfAnOlderOne) {
+  const Flags flags = {"--checkpoint.interval", "2"};
+  train("one", layouts()[0], flags, 3);  // saves steps 2 and 3
+  folder_.write("one/step-3/manifest.json", "{");
+  spec::RunSpec run = run_of(flags + Flags{"--checkpoint.resume", "auto"});
+  run.parallelism.lanes = 0;
+  EXPECT_EQ(as_saved(run, store("one")).parallelism.lanes, 4);
+  run.checkpoint.resume = "";
+  EXPECT_EQ(as_saved(run, store("one")).parallelism.lanes, 0);
+}
+
 TEST_F(Resuming, AnotherRunIsRefusedWithTheKey) {
   train("one", layouts()[0], {}, 2);
   const auto refusal = [&](const std::string& key, const std::string& value) {

@@ -14,8 +14,6 @@
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/log.h"
-#include "lockstep/checkpoint/store/continuation.h"
-#include "lockstep/checkpoint/store/reader.h"
 #include "lockstep/checkpoint/store/store.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
@@ -167,17 +165,6 @@ int train_here(const spec::RunSpec& run, const comm::Communicator& world) {
   return kSignalBase + (signal_seen != 0 ? static_cast<int>(signal_seen) : SIGTERM);
 }
 
-// With what the run leaves to the number of its workers as the checkpoint has it that it goes on from.
-spec::RunSpec as_it_was(const spec::RunSpec& run) {
-  const auto newest = train::newest_checkpoint(run.checkpoint, checkpoint_folder(run));
-  if (!newest) return run;
-  try {
-    return checkpoint::continued(run, checkpoint::Checkpoint(*newest).manifest(), *newest);
-  } catch (const DataError&) {
-    return run;  // The run will tell, and look for an older one.
-  }
-}
-
 // A failure of one worker ends all soon; a signal lets them finish their step.
 constexpr std::chrono::minutes kGraceToFinishAStep{5};
 
@@ -245,7 +232,8 @@ int supervise(const spec::RunSpec& run, const TrainArguments& arguments) {
 
 int train(Arguments given) {
   const TrainArguments arguments = split_arguments(given);
-  const spec::RunSpec run = as_it_was(spec::load_run(arguments.file, arguments.key_flags));
+  const spec::RunSpec given_run = spec::load_run(arguments.file, arguments.key_flags);
+  const spec::RunSpec run = train::as_saved(given_run, checkpoint_folder(given_run));
   const rendezvous::Placement placement = rendezvous::placement_from_environment();
   const bool is_rank = placement.world.source != "default" || placement.rank.source != "default";
   if (is_rank && arguments.workers > 0) {
