@@ -17,13 +17,13 @@ void Snapshot::copy(int quantity, const StatePiece& piece, std::span<float> to) 
 
 std::span<float> Snapshot::place_of(int quantity, std::size_t piece) const {
   const std::size_t begin = static_cast<std::size_t>(quantity) * begins_.back() + begins_[piece];
-  return {copy_.get() + begin, pieces_[piece].share.size()};
+  return {reinterpret_cast<float*>(copy_.bytes().data()) + begin, pieces_[piece].share.size()};
 }
 
 std::vector<checkpoint::OutgoingPiece> Snapshot::take() {
-  // Kept for the next one: pages that the kernel has to find anew take longer than the copy.
-  if (!copy_) {
-    copy_ = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(quantities()) * begins_.back());
+  // Kept for the next one.
+  if (copy_.bytes().empty()) {
+    copy_ = LargeMemory(static_cast<std::size_t>(quantities()) * begins_.back() * sizeof(float));
   }
   for (int quantity = 0; quantity < quantities(); ++quantity) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) copy(quantity, pieces_[i], place_of(quantity, i));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "lockstep/base/large_memory.h"
 #include "lockstep/checkpoint/store/shard_writer.h"
 #include "lockstep/train/state_pieces.h"
 #include "lockstep/train/weights.h"
@@ -33,7 +34,7 @@ class Snapshot {
   const Weights& weights_;
   std::vector<StatePiece> pieces_;
   std::vector<std::size_t> begins_;  // by piece, in the copy of a quantity; then their sum
-  std::unique_ptr<float[]> copy_;    // of all quantities
+  LargeMemory copy_;                 // of all quantities
   std::vector<float> piece_;         // of the state itself
 };
 
