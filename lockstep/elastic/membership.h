@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker's side of an elastic run: its place, its votes, and word of it to the coordinator.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lockstep/base/error.h"
+#include "lockstep/elastic/message.h"
+#include "lockstep/transport/connect/listener.h"
+
+namespace lockstep::elastic {
+
+// The generation has ended before this worker has: what was under way is to be forgotten.
+class GenerationLost : public CommError {
+ public:
+  using CommError::CommError;
+};
+
+// The coordinator has no place for this worker any more.
+class Dismissed : public Error {
+ public:
+  using Error::Error;
+};
+
+// What a worker brings when it asks for a place (Join).
+struct Held {
+  std::int64_t step = kNoStep;
+  std::int64_t voted = kNoStep;
+};
+
+class Membership {
+ public:
+  struct Options {
+    transport::Address coordinator;
+    transport::Credentials credentials;      // role "elastic"
+    std::string host;
+    std::chrono::milliseconds beat_interval{250};
+    std::chrono::milliseconds reconnect_timeout{60'000};  // how long a coordinator may be away
+  };
+  // Connects. Errors as transport::dial().
+  explicit Membership(Options options);
+  ~Membership();
+
+  MemberId id() const;
+
+  // Asks for a place and waits for it. Dismissed when there will be none; CommError when the coordinator is
+  // away for longer than reconnect_timeout.
+  Place take_place(const Held& held, const std::string& reason);
+  // Of the generation that this worker has its place in.
+  void begun(std::int64_t step);
+  // Votes and waits for the decision. GenerationLost when there will be none.
+  Decision vote(std::int64_t step);
+  // This worker has done everything.
+  void leave();
+
+  // For beats; any thread.
+  void count_progress();
+  void set_waiting(bool waits);
+  // Called on a thread of its own when the generation was lost while this worker may be waiting for
+  // another one: what makes it give up. Replaces the one before; empty: nothing.
+  void on_abandon(std::function<void(const std::string& reason)> action);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockstep::elastic

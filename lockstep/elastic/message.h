@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the workers of a run (its members) and its coordinator tell each other. A generation is a set of members
+// that train together; its number grows with every change of membership and is never used twice. Steps count as
+// in training: after step s a state is that of step s, a new run has that of step 0.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace lockstep::elastic {
+
+using MemberId = std::uint64_t;  // of one process, for its life; drawn by itself
+using Generation = std::uint64_t;
+
+inline constexpr std::int64_t kNoStep = -1;
+
+// --- From a member.
+
+// "I am in no generation and want a place in the next one." Ends the generation that it was in, if any.
+struct Join {
+  MemberId member = 0;
+  std::string host;               // equal for members of one host
+  Generation generation = 0;      // the last one that it was in; 0: none
+  std::int64_t held = kNoStep;    // the step whose state it holds a part of; kNoStep: it holds nothing
+  std::int64_t voted = kNoStep;   // the step that it voted for and never heard the decision of
+  std::string reason;             // why it left; for people
+  bool operator==(const Join&) const = default;
+};
+
+// "All members of the generation are connected, and this is the step that we go on from."
+struct Begun {
+  MemberId member = 0;
+  Generation generation = 0;
+  std::int64_t step = 0;
+  bool operator==(const Begun&) const = default;
+};
+
+// "I am alive"; what it has done is counted in `progress`, by the thread that trains.
+struct Beat {
+  MemberId member = 0;
+  Generation generation = 0;
+  std::int64_t step = 0;
+  std::uint64_t progress = 0;
+  bool waits = false;  // for another member
+  bool operator==(const Beat&) const = default;
+};
+
+// "I can apply this step, and I can still do without it."
+struct Vote {
+  MemberId member = 0;
+  Generation generation = 0;
+  std::int64_t step = 0;
+  bool operator==(const Vote&) const = default;
+};
+
+// "I have done all that there was to do, and end."
+struct Leave {
+  MemberId member = 0;
+  bool operator==(const Leave&) const = default;
+};
+
+using FromMember = std::variant<Join, Begun, Beat, Vote, Leave>;
+
+// --- From the coordinator.
+
+// A place in a new generation.
+struct Place {
+  Generation generation = 0;
+  std::int32_t rank = 0;
+  std::vector<MemberId> members;      // by rank
+  // The newest step that was decided: who has voted for it and never heard applies it now; who has voted for
+  // a later one forgets that. kNoStep: none was.
+  std::int64_t decided = kNoStep;
+  bool operator==(const Place&) const = default;
+};
+
+// All have voted: apply the step.
+struct Decision {
+  Generation generation = 0;
+  std::int64_t step = 0;
+  bool regroup = false;  // then leave the generation and join again: membership changes
+  bool operator==(const Decision&) const = default;
+};
+
+// The generation has lost a member: forget the step under way, and join again.
+struct Abandon {
+  Generation generation = 0;
+  std::string reason;
+  bool operator==(const Abandon&) const = default;
+};
+
+// The run goes on without this member, or is over: end.
+struct Dismiss {
+  std::string reason;
+  bool operator==(const Dismiss&) const = default;
+};
+
+using FromCoordinator = std::variant<Place, Decision, Abandon, Dismiss>;
+
+}  // namespace lockstep::elastic
