@@ -2,6 +2,7 @@
 #include "lockstep/kernels/compute/attention/workspace.h"
 
 #include "lockstep/kernels/compute/convert.h"
+#include "lockstep/kernels/compute/gemm/onednn.h"
 
 namespace lockstep::kernels {
 
@@ -22,7 +23,7 @@ std::span<float> AttentionWorkspace::floats(Slot slot, std::size_t count) {
 }
 
 ConstMatrix AttentionWorkspace::multipliable(Slot slot, ConstMatrix values) {
-  if (values.dtype != DType::fp16) return values;
+  if (multiplied_as(values.dtype) == values.dtype) return values;
   const Matrix wide = matrix(slot, DType::fp32, values.rows, values.columns);
   for (std::size_t row = 0; row < values.rows; ++row)
     to_floats(values.row(row), values.dtype, float_row(wide, row));

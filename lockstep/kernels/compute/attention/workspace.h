@@ -39,7 +39,7 @@ class AttentionWorkspace {
   Matrix matrix(Slot slot, DType dtype, std::size_t rows, std::size_t columns);
   std::span<float> floats(Slot slot, std::size_t count);
 
-  // Of the same values: `values` itself if products of its dtype are fast, otherwise a copy in fp32.
+  // Of the same values: `values` itself if its dtype is multiplied as it is, otherwise a copy in fp32.
   ConstMatrix multipliable(Slot slot, ConstMatrix values);
   // `values` (fp32) in the dtype that products with `multipliable` matrices want.
   ConstMatrix narrowed(Slot slot, const Matrix& values, DType dtype);

@@ -82,15 +82,14 @@ class Widened {
 
 void run(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend);
 
-// No processor we know of multiplies fp16 into fp32 faster than fp32 itself.
-void run_fp16(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
+void run_in_fp32(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
   const Widened wide_a(a);
   const Widened wide_b(b);
   Addend wide = addend;
   std::vector<float> bias;
   if (addend.bias != nullptr) {
     bias.resize(c.columns);
-    to_floats(addend.bias, DType::fp16, bias);
+    to_floats(addend.bias, a.matrix.dtype, bias);
     wide.bias = reinterpret_cast<const std::byte*>(bias.data());
   }
   if (c.dtype == DType::fp32) return run(wide_a.factor(), wide_b.factor(), c, wide);
@@ -112,7 +111,7 @@ void run_empty(const Matrix& c, DType factors, const Addend& addend) {
 void run(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
   if (c.rows == 0 || c.columns == 0) return;
   if (a.columns() == 0) return run_empty(c, a.matrix.dtype, addend);
-  if (a.matrix.dtype == DType::fp16) return run_fp16(a, b, c, addend);
+  if (multiplied_as(a.matrix.dtype) != a.matrix.dtype) return run_in_fp32(a, b, c, addend);
   const Tiles tiles = tiles_of(a, c);
   parallel_for(tiles.count, [&](std::size_t index) { multiply_tile(a, b, c, addend, tiles, index); });
 }

@@ -18,7 +18,7 @@ struct Shape {
   std::size_t rows, columns, inner;
   std::size_t stride_a, stride_b, stride_c;
   DType factors, product;
-  bool transposed_a, transposed_b, adds, has_bias;
+  bool transposed_a = false, transposed_b = false, adds = false, has_bias = false;
 
   bool operator==(const Shape&) const = default;
 };
@@ -134,6 +134,25 @@ Prepared& prepared(const Shape& shape) {
 }
 
 }  // namespace
+
+DType multiplied_as(DType dtype) {
+  static const bool has_bf16 = [] {
+    try {
+      const Prepared trial({.rows = 1,
+                            .columns = 1,
+                            .inner = 1,
+                            .stride_a = 1,
+                            .stride_b = 1,
+                            .stride_c = 1,
+                            .factors = DType::bf16,
+                            .product = DType::fp32});
+      return true;
+    } catch (const dnnl::error&) {
+      return false;
+    }
+  }();
+  return dtype == DType::fp16 || !has_bf16 ? DType::fp32 : dtype;
+}
 
 void multiply(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
   const Alone alone;

@@ -11,8 +11,13 @@ struct Addend {
   const std::byte* bias = nullptr;  // with Store::replace only
 };
 
-// One product by oneDNN on this thread alone, of shapes that check_shapes() has accepted, fp32 or bf16, not
-// empty.
+// What values of a dtype are multiplied as on this processor: themselves, or a copy in fp32. No processor
+// that we know of multiplies fp16 into fp32 faster than fp32 itself, and oneDNN 2 has products of bf16 with
+// AVX-512 only.
+DType multiplied_as(DType dtype);
+
+// One product by oneDNN on this thread alone, of shapes that check_shapes() has accepted and a dtype that is
+// multiplied as itself, not empty.
 void multiply(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend);
 
 }  // namespace lockstep::kernels
