@@ -89,6 +89,8 @@ class Checker {
         return sums_.finish(action);
       case Act::clip:
         return sums_.clip();
+      case Act::agree:
+        return sums_.agree();
       case Act::update:
         return sums_.update(action);
       case Act::gather:
@@ -135,7 +137,7 @@ class Checker {
 
 bool is_collective(Act act) {
   return act == Act::reduce || act == Act::add_hosts || act == Act::share_losses || act == Act::clip ||
-         act == Act::gather || act == Act::fetch;
+         act == Act::agree || act == Act::gather || act == Act::fetch;
 }
 
 // Of the collectives only, with their places in the program.

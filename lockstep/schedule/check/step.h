@@ -37,8 +37,8 @@ struct StepCheck {
 // before it and what it makes is sent after it; a pass is there when it is gone back through; lanes are
 // summed in the order of their micro-batches, over tensor lanes where these share a parameter, and added as
 // the subtrees of the one tree; each bucket is reduced once, after its last contribution, from the slots of
-// the pieces, and over hosts if these have copies; only finished sums are clipped and
-// applied, once; and shares of the update are gathered from all ranks, once, before the program ends.
+// the pieces, and over hosts if these have copies; only finished sums are clipped, agreed on
+// and applied, once; and shares of the update are gathered from all ranks, once, before the program ends.
 StepCheck check_step(const StepSpec& spec, const StepProgram& program);
 
 // Of ranks that hold the same blocks: proves in addition that ranks with these programs call the same

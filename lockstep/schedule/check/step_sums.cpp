@@ -127,6 +127,11 @@ void SumChecker::clip() {
   require(!std::exchange(clipped_, true), "gradients are clipped twice");
 }
 
+void SumChecker::agree() {
+  require(clipped_, "ranks agree on a step before the clipping");
+  require(!std::exchange(agreed_, true), "ranks agree on a step twice");
+}
+
 SumChecker::Presence& SumChecker::weights(const Action& action) {
   phase(action);
   return weights_[static_cast<std::size_t>(action.bucket)];
@@ -160,7 +165,7 @@ void SumChecker::require_weights(const Chunk& chunk) const {
 }
 
 void SumChecker::update(const Action& action) {
-  require(clipped_, "the update comes before the clipping");
+  require(agreed_, "the update comes before the ranks have agreed on it");
   require(!spec_.shards_weights || weights(action) == Presence::absent,
           "weights are updated while old ones are there");
   advance(action, Phase::finished, Phase::updated, "a bucket is updated twice");

@@ -27,6 +27,7 @@ class SumChecker {
   void add_hosts(const Action& action);
   void finish(const Action& action);
   void clip();
+  void agree();
   void update(const Action& action);
   void gather(const Action& action);
   void arrive(const Action& action);
@@ -73,6 +74,7 @@ class SumChecker {
   std::vector<int> slots_there_;                 // by bucket: that have memory for its gradients
   std::uint64_t bytes_ = 0;
   bool clipped_ = false;
+  bool agreed_ = false;
   std::optional<Action> unsummed_;  // a lane that is complete but for what tensor lanes share
 };
 

@@ -45,6 +45,7 @@ class StepMaker {
     add({.act = Act::share_losses});
     for (; finished_ < order_.size(); ++finished_) add({.act = Act::finish, .bucket = order_[finished_]});
     add({.act = Act::clip});
+    add({.act = Act::agree});
     const bool gathers = spec_.shards_update && !spec_.shards_weights;
     for (int bucket : order_) {
       add({.act = Act::update, .bucket = bucket});

@@ -55,6 +55,8 @@ std::string_view name_of(Act act) {
       return "finish";
     case Act::clip:
       return "clip";
+    case Act::agree:
+      return "agree";
     case Act::update:
       return "update";
     case Act::gather:

@@ -66,6 +66,7 @@ enum class Act : std::uint8_t {
   share_losses,  // the losses of all lanes become known to all ranks
   finish,        // bucket: waits for its sum
   clip,          // the norm of all gradients, and the factor that follows
+  agree,         // all ranks can apply the step, and none has begun to: either all will, or none
   update,        // bucket: the optimizer, for this rank's share
   gather,        // bucket: starts getting the other ranks' shares of the new weights
   arrive,        // bucket: waits for them
