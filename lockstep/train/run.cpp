@@ -25,9 +25,11 @@
 #include "lockstep/train/feed.h"
 #include "lockstep/train/first_values.h"
 #include "lockstep/train/groups.h"
+#include "lockstep/train/heal.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/loss_scale.h"
 #include "lockstep/train/memory.h"
+#include "lockstep/train/mirror.h"
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/rebalance.h"
 #include "lockstep/train/state_names.h"
@@ -153,19 +155,23 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
   return sources;
 }
 
-class Run {
+}  // namespace
+
+class Training::Impl {
  public:
-  Run(const spec::RunSpec& run, const comm::Communicator& world, const Sources& sources)
+  Impl(const spec::RunSpec& run, const comm::Communicator& world, RunHooks hooks, Sources sources)
       : run_(run),
         world_(world),
+        hooks_(std::move(hooks)),
+        sources_(std::move(sources)),
         workload_(spec::workload_of(run, world.size())),
         shape_(feed_options(run, workload_).shape),
-        feed_(*sources.feed),
+        feed_(*sources_.feed),
         model_(model_of(run.model)),
         groups_(make_groups(world, plan::mesh_of(run, world.size()), run.parallelism.zero_scope)),
         tensor_(tensor_lanes(run, model_, groups_.tensor)),
         holding_(holding_of(
-            model_, sources.pipeline, groups_,
+            model_, sources_.pipeline, groups_,
             {.tensor = tensor_.get(), .zero_stage = static_cast<int>(run.parallelism.zero_stage)})),
         pool_(world),
         weights_(holding_, pool_, weight_options(run)),
@@ -174,94 +180,147 @@ class Run {
                  .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),
                  .recompute_every = static_cast<int>(spec::recompute_stride(run.parallelism).value_or(0)),
                  .sum = sum_options(run.comm),
-                 .pipeline = sources.pipeline,
+                 .pipeline = sources_.pipeline,
                  .hidden = hidden_sizes(run, holding_.team())}),
         loss_scale_(run.training) {
+    reached_.progress.loss_scale = loss_scale_.value();
+    if (hooks_.agree && Mirror::is_needed(holding_)) mirror_.emplace(holding_, weights_);
     world.limit_peer_memory(kPeerMemory);
-    if (sources.first_values) sources.first_values->load(holding_, weights_);
+    if (sources_.first_values) sources_.first_values->load(holding_, weights_);
     if (run.metrics.enable_trace) {
       trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
       observe_ = std::bind_front(&StepTrace::add, &*trace_);
     }
-    if (sources.validation) {
-      validation_.emplace(run, *sources.validation, model_, holding_, sources.pipeline, weights_);
+    if (sources_.validation) {
+      validation_.emplace(run, *sources_.validation, model_, holding_, sources_.pipeline, weights_);
     }
   }
 
-  RunSummary train(const RunHooks& hooks) {
-    const std::optional<Resumed> resumed = resume(hooks);
-    if (resumed) go_on_from(*resumed, hooks);
-    const std::unique_ptr<Checkpointer> checkpointer = make_checkpointer(hooks);
+  RunSummary train() {
+    const std::optional<Resumed> resumed = find_begin();
+    const std::unique_ptr<Checkpointer> checkpointer = make_checkpointer();
     StepBoundary boundary(world_, checkpointer.get(),
                           {.checkpoint = run_.checkpoint,
-                           .wants_to_stop = hooks.wants_to_stop,
-                           .saved = hooks.saved,
+                           .wants_to_stop = hooks_.wants_to_stop,
+                           .saved = hooks_.saved,
                            .resumed = resumed});
-    for (std::int64_t step = summary_.steps + 1; step <= run_.training.steps && !summary_.stopped; ++step) {
-      StepReport report = train_step(step);
-      if (is_due(run_.parallelism.rebalance_freq, step)) report.lanes = rebalance();
-      summary_.steps = step;
-      summary_.loss = report.loss;
-      if (hooks.after_step) hooks.after_step(report);
-      if (hooks.see_state) hooks.see_state({holding_.whole, weights_, runner_});
-      if (bad_in_a_row_ >= run_.training.max_bad_steps) refuse_to_go_on(report);
-      if (step < run_.training.steps) summary_.stopped = boundary.pass(progress());
+    if (hooks_.begun) hooks_.begun(reached_.progress.step);
+    bool stopped = false;
+    while (!is_done() && !stopped && !regroups_) {
+      take_step();
+      if (!is_done()) stopped = boundary.pass(reached_.progress);
     }
     if (trace_) trace_->write();
-    summary_.checkpoint = boundary.finish(progress());
-    if (hooks.trained && !checkpointer) {
-      hooks.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
+    const checkpoint::Progress& progress = reached_.progress;
+    RunSummary summary = {.steps = progress.step,
+                          .bad_steps = progress.bad_steps,
+                          .stopped = stopped,
+                          .regroups = regroups_ && !stopped && !is_done(),
+                          .loss = progress.loss};
+    if (summary.regroups) {
+      boundary.drain();
+      return summary;
     }
-    return summary_;
+    summary.checkpoint = boundary.finish(progress);
+    if (hooks_.trained && !checkpointer) {
+      hooks_.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
+    }
+    return summary;
   }
 
+  std::int64_t step() const { return reached_.progress.step; }
+  bool is_done() const { return step() >= run_.training.steps; }
+
+  std::optional<std::int64_t> undecided() const {
+    return agreed_ && !agreed_->is_decided ? std::optional(agreed_->reached.progress.step) : std::nullopt;
+  }
+
+  void settle(std::int64_t decided) {
+    if (!agreed_) return;
+    if (agreed_->is_decided || agreed_->reached.progress.step <= decided) {
+      if (!agreed_->is_decided) apply_to_mirror();
+      runner_.apply_rest();
+      reached_ = agreed_->reached;
+    }
+    agreed_.reset();
+  }
+
+  KeptState keep() const { return {holding_, weights_, mirror_ ? &*mirror_ : nullptr, reached_}; }
+
  private:
+  // A step that this rank can apply, and what the run has reached with it.
+  struct Agreed {
+    Reached reached;
+    bool is_decided = false;
+  };
+
   std::string data_digest() const { return to_text(hash_of_samples(feed_, shape_, 0)); }
 
-  std::optional<Resumed> resume(const RunHooks& hooks) {
-    return train::resume(hooks.checkpoints,
+  // Where the first step begins; when that is a checkpoint, which.
+  std::optional<Resumed> find_begin() {
+    std::optional<Reached> healed;
+    if (hooks_.kept != nullptr) healed = heal(*hooks_.kept, holding_, weights_);
+    std::optional<Resumed> resumed;
+    if (!healed) resumed = resume();
+    if (healed) reached_ = *healed;
+    if (resumed) reached_.progress = resumed->progress;
+    loss_scale_.restore(reached_.progress.loss_scale, reached_.progress.good_steps);
+    if (resumed && hooks_.resumed) hooks_.resumed(*resumed);
+    if (mirror_) mirror_->fill();
+    if (healed) tell_again(*healed);
+    return resumed;
+  }
+
+  std::optional<Resumed> resume() {
+    return train::resume(hooks_.checkpoints,
                          {.run = run_,
                           .data_digest = data_digest(),
-                          .tokenizer_digest = hooks.tokenizer_digest,
+                          .tokenizer_digest = hooks_.tokenizer_digest,
                           .samples_per_step = feed_.samples_per_step()},
                          holding_, weights_);
   }
 
-  void go_on_from(const Resumed& resumed, const RunHooks& hooks) {
-    const checkpoint::Progress& progress = resumed.progress;
-    summary_ = {.steps = progress.step, .bad_steps = progress.bad_steps, .loss = progress.loss};
-    bad_in_a_row_ = progress.bad_in_a_row;
-    loss_scale_.restore(progress.loss_scale, progress.good_steps);
-    if (hooks.resumed) hooks.resumed(resumed);
+  // Whoever told of the last step may have been lost before or after that.
+  void tell_again(const Reached& healed) {
+    if (hooks_.healed) hooks_.healed(healed);
+    if (healed.progress.step == 0) return;
+    StepReport report = {.step = healed.progress.step,
+                         .loss = healed.progress.loss,
+                         .gradient_norm = healed.gradient_norm,
+                         .learning_rate = healed.learning_rate,
+                         .loss_scale = healed.loss_scale,
+                         .updated = healed.updated != 0,
+                         .seconds = healed.seconds,
+                         .tokens = workload_.tokens_per_step};
+    validate(report);
+    if (hooks_.after_step) hooks_.after_step(report);
   }
 
-  checkpoint::Progress progress() const {
-    return {.step = summary_.steps,
-            .data_position = static_cast<std::uint64_t>(summary_.steps) * feed_.samples_per_step(),
-            .bad_steps = summary_.bad_steps,
-            .bad_in_a_row = bad_in_a_row_,
-            .loss_scale = loss_scale_.value(),
-            .good_steps = loss_scale_.good_steps(),
-            .loss = summary_.loss};
-  }
-
-  std::unique_ptr<Checkpointer> make_checkpointer(const RunHooks& hooks) const {
-    if (hooks.checkpoints.empty()) return nullptr;
+  std::unique_ptr<Checkpointer> make_checkpointer() const {
+    if (hooks_.checkpoints.empty()) return nullptr;
     const spec::RunSpec resolved = spec::with_workload(run_, workload_);
     checkpoint::Manifest manifest;
     manifest.lanes = workload_.lanes;
     manifest.tensor_lanes = resolved.parallelism.tensor_lanes;
     manifest.configuration = spec::to_toml(resolved);
     manifest.data_digest = data_digest();
-    manifest.tokenizer_digest = hooks.tokenizer_digest;
+    manifest.tokenizer_digest = hooks_.tokenizer_digest;
     manifest.written_by = layout_in_words(resolved, world_.size());
     manifest.tensors = state_tensors(holding_.whole, weights_.moments());
     return std::make_unique<Checkpointer>(
         holding_, weights_,
         Checkpointer::Options{
-            .folder = hooks.checkpoints,
+            .folder = hooks_.checkpoints,
             .retention = {.last = run_.checkpoint.keep_last, .every = run_.checkpoint.keep_every},
             .manifest = std::move(manifest)});
+  }
+
+  void take_step() {
+    StepReport report = train_step(step() + 1);
+    if (is_due(run_.parallelism.rebalance_freq, report.step)) report.lanes = rebalance();
+    if (hooks_.after_step) hooks_.after_step(report);
+    if (hooks_.see_state) hooks_.see_state({holding_.whole, weights_, runner_});
+    if (reached_.progress.bad_in_a_row >= run_.training.max_bad_steps) refuse_to_go_on(report);
   }
 
   StepReport train_step(std::int64_t step) {
@@ -271,26 +330,75 @@ class Run {
         .learning_rate = spec::lr_at(step - 1, run_.lr_scheduler, run_.optimizer, run_.training.steps),
         .loss_scale = loss_scale_.value(),
         .tokens = workload_.tokens_per_step};
-    const auto tokens = static_cast<double>(workload_.tokens_per_step);
+    const auto take = [&](const StepResult& result) {
+      report.loss = result.loss_sum / static_cast<double>(workload_.tokens_per_step);
+      report.gradient_norm = result.gradient_norm;
+      report.updated = result.updated;
+      report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+    };
     const std::uint64_t position = static_cast<std::uint64_t>(step - 1) * feed_.samples_per_step();
+    optimizer_ = optimizer_step(run_.optimizer, report.learning_rate, step - reached_.progress.bad_steps);
     const StepResult result = runner_.run(
         {.batch = [&](int lane, int micro_batch) { return feed_.batch(position, lane, micro_batch); },
-         .loss_scale = static_cast<float>(report.loss_scale / tokens),
+         .loss_scale = static_cast<float>(report.loss_scale / static_cast<double>(report.tokens)),
          .gradient_scale = static_cast<float>(1.0 / report.loss_scale),
          .max_norm = run_.training.max_norm,
-         .optimizer = optimizer_step(run_.optimizer, report.learning_rate, step - summary_.bad_steps),
+         .optimizer = optimizer_,
+         .agree =
+             [&](const StepResult& so_far) {
+               take(so_far);
+               agree(report);
+             },
          .observe = observe_});
     compute_seconds_ += result.compute_seconds;
-    report.loss = result.loss_sum / tokens;
-    report.gradient_norm = result.gradient_norm;
-    report.updated = result.updated;
+    take(result);
     if (result.not_finite) report.not_finite = holding_.whole.specs()[*result.not_finite].name;
-    report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
-    record(report);
-    if (validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps)) {
+    reached_ = after(report);
+    agreed_.reset();
+    loss_scale_.record(report.updated);
+    validate(report);
+    return report;
+  }
+
+  // What the run has reached with this step.
+  Reached after(const StepReport& report) const {
+    LossScale loss_scale = loss_scale_;
+    loss_scale.record(report.updated);
+    const checkpoint::Progress& before = reached_.progress;
+    return {.progress = {.step = report.step,
+                         .data_position = static_cast<std::uint64_t>(report.step) * feed_.samples_per_step(),
+                         .bad_steps = before.bad_steps + (report.updated ? 0 : 1),
+                         .bad_in_a_row = report.updated ? 0 : before.bad_in_a_row + 1,
+                         .loss_scale = loss_scale.value(),
+                         .good_steps = loss_scale.good_steps(),
+                         .loss = report.loss},
+            .gradient_norm = report.gradient_norm,
+            .learning_rate = report.learning_rate,
+            .loss_scale = report.loss_scale,
+            .seconds = report.seconds,
+            .updated = report.updated ? 1 : 0};
+  }
+
+  // From here on the step can be applied on this rank, and what the rank has at its mirror, without the
+  // others.
+  void agree(const StepReport& report) {
+    if (!hooks_.agree) return;
+    if (mirror_ && report.updated) mirror_->take_gradients(runner_.shares_of_gradients());
+    agreed_ = {.reached = after(report)};
+    regroups_ = hooks_.agree(report.step);
+    apply_to_mirror();
+    agreed_->is_decided = true;
+  }
+
+  void apply_to_mirror() {
+    if (mirror_ && agreed_->reached.updated != 0) mirror_->update(optimizer_, runner_.gradient_factor());
+  }
+
+  void validate(StepReport& report) {
+    if (!validation_) return;
+    if (is_due(run_.validation.freq, report.step) || report.step == run_.training.steps) {
       report.validation_loss = validation_->loss();
     }
-    return report;
   }
 
   // Who owns how many lanes from now on; empty when none have moved.
@@ -306,23 +414,19 @@ class Run {
     return counts;
   }
 
-  void record(const StepReport& report) {
-    loss_scale_.record(report.updated);
-    bad_in_a_row_ = report.updated ? 0 : bad_in_a_row_ + 1;
-    if (!report.updated) ++summary_.bad_steps;
-  }
-
   [[noreturn]] void refuse_to_go_on(const StepReport& report) const {
     refuse_together(
         world_,
         fmt::format(
             "step {}: the gradients of {} steps in a row were not finite, this time first that of {}; "
             "lower optimizer.lr, raise lr_scheduler.warmup_steps, or use training.dtype = \"bf16\"",
-            report.step, bad_in_a_row_, report.not_finite));
+            report.step, reached_.progress.bad_in_a_row, report.not_finite));
   }
 
   const spec::RunSpec& run_;
   const comm::Communicator& world_;
+  RunHooks hooks_;
+  Sources sources_;
   spec::Workload workload_;
   data::StepShape shape_;
   const Feed& feed_;
@@ -333,16 +437,47 @@ class Run {
   BufferPool pool_;
   Weights weights_;
   StepRunner runner_;
+  std::optional<Mirror> mirror_;
   std::optional<Validation> validation_;
   std::optional<StepTrace> trace_;
   ActionObserver observe_;
   LossScale loss_scale_;
-  RunSummary summary_;
-  std::int64_t bad_in_a_row_ = 0;
-  double compute_seconds_ = 0;  // since lanes were last dealt out
+  Reached reached_;
+  OptimizerStep optimizer_;       // of the step under way
+  std::optional<Agreed> agreed_;  // the step under way
+  bool regroups_ = false;         // after it
+  double compute_seconds_ = 0;    // since lanes were last dealt out
 };
 
-}  // namespace
+Training::Training(const spec::RunSpec& run, const comm::Communicator& world, RunHooks hooks) {
+  Sources sources = open_sources(run, world);
+  together(world, [&] {
+    if (hooks.ready) hooks.ready();
+  });
+  impl_ = std::make_unique<Impl>(run, world, std::move(hooks), std::move(sources));
+}
+
+Training::~Training() = default;
+
+RunSummary Training::train() {
+  return impl_->train();
+}
+
+std::int64_t Training::step() const {
+  return impl_->step();
+}
+
+std::optional<std::int64_t> Training::undecided() const {
+  return impl_->undecided();
+}
+
+void Training::settle(std::int64_t decided) {
+  impl_->settle(decided);
+}
+
+KeptState Training::keep() const {
+  return impl_->keep();
+}
 
 void prepare_process(const spec::Training& training, int asked_threads, int local_ranks) {
   const int share = std::max(1, usable_cores() / std::max(1, local_ranks));
@@ -358,11 +493,7 @@ void prepare_process(const spec::Training& training, int asked_threads, int loca
 }
 
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks) {
-  const Sources sources = open_sources(run, world);
-  together(world, [&] {
-    if (hooks.ready) hooks.ready();
-  });
-  return Run(run, world, sources).train(hooks);
+  return Training(run, world, hooks).train();
 }
 
 }  // namespace lockstep::train

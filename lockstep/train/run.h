@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -12,6 +13,7 @@
 #include "lockstep/model/parameters.h"
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/checkpointer.h"
+#include "lockstep/train/kept_state.h"
 #include "lockstep/train/resume.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/weights.h"
@@ -56,6 +58,18 @@ struct RunHooks {
   std::function<void(const Resumed&)> resumed = nullptr;
   // When a checkpoint is there, or could not be written.
   std::function<void(const SaveReport&)> saved = nullptr;
+  // --- Of a run whose ranks may change while it goes on.
+  // Asked on every rank when a step can be applied and nothing of it was. Returns when all ranks apply it:
+  // true when it is the last with these ranks. CommError when that cannot be known.
+  std::function<bool(std::int64_t step)> agree = nullptr;
+  // What this process has kept of the run with other ranks, on all ranks or on none; read before the first
+  // step.
+  const KeptState* kept = nullptr;
+  // Before the first step, when what was kept is where the run goes on from.
+  std::function<void(const Reached&)> healed = nullptr;
+  // When the first step can begin, behind this one.
+  std::function<void(std::int64_t step)> begun = nullptr;
+
   // At the end of a run without checkpoints, also of one that was stopped: on every rank or on none, on rank
   // 0 with all parameters in the dtype that blocks compute with.
   std::function<void(const model::FlatLayout& whole, const at::Tensor& values)> trained = nullptr;
@@ -65,6 +79,7 @@ struct RunSummary {
   std::int64_t steps = 0;       // with those before a checkpoint that it went on from
   std::int64_t bad_steps = 0;   // skipped, because a gradient was not finite
   bool stopped = false;         // before the last step
+  bool regroups = false;        // likewise, to go on with other ranks
   double loss = 0;              // of the last step
   std::string checkpoint = {};  // of the last step; empty: the run makes none
 };
@@ -74,6 +89,32 @@ struct RunSummary {
 // leave for each of its ranks), and memory that is kept. UsageError when there are fewer cores than
 // training.threads; an environment that asks for more gets all.
 void prepare_process(const spec::Training& training, int asked_threads, int local_ranks);
+
+// A run on this rank, together with all ranks of `world`, for as long as these stay. prepare_process() comes
+// first.
+class Training {
+ public:
+  // Errors as run_training(). Everything referred to must outlive this.
+  Training(const spec::RunSpec& run, const comm::Communicator& world, RunHooks hooks);
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+  ~Training();
+
+  // Once. Errors as run_training(); after a CommError, and when it `regroups`, what follows can be called.
+  RunSummary train();
+
+  // The step whose state this is, and one that this rank has agreed to without hearing of the others.
+  std::int64_t step() const;
+  std::optional<std::int64_t> undecided() const;
+  // What has become of that one is known: it counts if it is not later than `decided`.
+  void settle(std::int64_t decided);
+  // After settle(): what this rank holds.
+  KeptState keep() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 // Trains on this rank, together with all ranks of `world`. UsageError for what the run, its data, what it
 // goes on from or the folder of checkpoint.initial_load_path cannot be, when ranks have different runs or

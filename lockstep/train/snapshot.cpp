@@ -11,8 +11,7 @@ Snapshot::Snapshot(const Holding& holding, const Weights& weights)
 }
 
 void Snapshot::copy(int quantity, const StatePiece& piece, std::span<float> to) const {
-  if (quantity == 0) return weights_.copy_master(piece.bucket, piece.share, to);
-  weights_.copy_moment(quantity - 1, piece.bucket, piece.share, to);
+  weights_.copy_quantity(quantity, piece.bucket, piece.share, to);
 }
 
 std::span<float> Snapshot::place_of(int quantity, std::size_t piece) const {
@@ -23,9 +22,9 @@ std::span<float> Snapshot::place_of(int quantity, std::size_t piece) const {
 std::vector<checkpoint::OutgoingPiece> Snapshot::take() {
   // Kept for the next one.
   if (copy_.bytes().empty()) {
-    copy_ = LargeMemory(static_cast<std::size_t>(quantities()) * begins_.back() * sizeof(float));
+    copy_ = LargeMemory(static_cast<std::size_t>(weights_.quantities()) * begins_.back() * sizeof(float));
   }
-  for (int quantity = 0; quantity < quantities(); ++quantity) {
+  for (int quantity = 0; quantity < weights_.quantities(); ++quantity) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) copy(quantity, pieces_[i], place_of(quantity, i));
   }
   return outgoing([this](int quantity, std::size_t piece) { return place_of(quantity, piece); });
@@ -41,7 +40,7 @@ std::vector<checkpoint::OutgoingPiece> Snapshot::in_place() {
 
 std::vector<checkpoint::OutgoingPiece> Snapshot::outgoing(const Values& values) const {
   std::vector<checkpoint::OutgoingPiece> outgoing;
-  for (int quantity = 0; quantity < quantities(); ++quantity) {
+  for (int quantity = 0; quantity < weights_.quantities(); ++quantity) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const std::string& parameter = pieces_[i].parameter;
       outgoing.push_back({.tensor = quantity == 0

@@ -24,8 +24,6 @@ class Snapshot {
   std::vector<checkpoint::OutgoingPiece> in_place();
 
  private:
-  // Quantity 0 are the values, 1 .. what the optimizer remembers.
-  int quantities() const { return 1 + weights_.moments(); }
   void copy(int quantity, const StatePiece& piece, std::span<float> to) const;
   using Values = std::function<std::span<const float>(int quantity, std::size_t piece)>;
   std::vector<checkpoint::OutgoingPiece> outgoing(const Values& values) const;

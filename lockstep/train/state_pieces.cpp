@@ -15,6 +15,27 @@ Range written_of(const Holding& holding, Range own) {
   return {own.begin + part.begin, own.begin + part.end};
 }
 
+// Those of the elements `which` of a share of a bucket.
+void add_pieces(std::vector<StatePiece>& pieces, const Holding& holding, std::size_t bucket, Range share,
+                Range which) {
+  const model::FlatLayout& layout = holding.layout;
+  for (std::size_t i = 0; i < layout.specs().size(); ++i) {
+    const Range place = elements_of(layout.places()[i]);
+    const Range both = intersection(which, place);
+    if (both.empty()) continue;
+    const parallel::LaneShard shard = holding.shard(i);
+    if (holding.tensor != nullptr && shard.sharing.first != layout.lane_of(i)) continue;
+    std::size_t begin = both.begin - share.begin;
+    for (const Runs& runs : runs_of(shard, {both.begin - place.begin, both.end - place.begin})) {
+      pieces.push_back({.parameter = layout.specs()[i].name,
+                        .bucket = bucket,
+                        .share = {begin, begin + runs.size()},
+                        .in_parameter = runs});
+      begin += runs.size();
+    }
+  }
+}
+
 void add_parts(std::vector<HeldPart>& parts, const Holding& holding, std::size_t parameter, Range elements) {
   const Range place = elements_of(holding.layout.places()[parameter]);
   const Range both = intersection(elements, place);
@@ -25,25 +46,17 @@ void add_parts(std::vector<HeldPart>& parts, const Holding& holding, std::size_t
 
 std::vector<StatePiece> pieces_to_write(const Holding& holding) {
   std::vector<StatePiece> pieces;
-  const model::FlatLayout& layout = holding.layout;
   for (std::size_t bucket = 0; bucket < holding.partition.own.size(); ++bucket) {
     const Range own = holding.partition.own[bucket];
-    const Range written = written_of(holding, own);
-    for (std::size_t i = 0; i < layout.specs().size(); ++i) {
-      const Range place = elements_of(layout.places()[i]);
-      const Range both = intersection(written, place);
-      if (both.empty()) continue;
-      const parallel::LaneShard shard = holding.shard(i);
-      if (holding.tensor != nullptr && shard.sharing.first != layout.lane_of(i)) continue;
-      std::size_t begin = both.begin - own.begin;
-      for (const Runs& runs : runs_of(shard, {both.begin - place.begin, both.end - place.begin})) {
-        pieces.push_back({.parameter = layout.specs()[i].name,
-                          .bucket = bucket,
-                          .share = {begin, begin + runs.size()},
-                          .in_parameter = runs});
-        begin += runs.size();
-      }
-    }
+    add_pieces(pieces, holding, bucket, own, written_of(holding, own));
+  }
+  return pieces;
+}
+
+std::vector<StatePiece> pieces_of(const Holding& holding, std::span<const Range> own) {
+  std::vector<StatePiece> pieces;
+  for (std::size_t bucket = 0; bucket < own.size(); ++bucket) {
+    add_pieces(pieces, holding, bucket, own[bucket], own[bucket]);
   }
   return pieces;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct StatePiece {
 // Pure: the pieces of all ranks together have every element of every parameter exactly once. Ranks that have
 // the same elements write a part of them each.
 std::vector<StatePiece> pieces_to_write(const Holding& holding);
+
+// All of the shares `own`, by bucket, whoever has the same; of elements that tensor lanes share, those of the
+// first of these lanes. Shares of ranks that share out alike have pieces that are equal or have no element in
+// common.
+std::vector<StatePiece> pieces_of(const Holding& holding, std::span<const Range> own);
 
 // Elements of a parameter of the layout, counted from its begin.
 struct HeldPart {

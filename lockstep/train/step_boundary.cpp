@@ -53,7 +53,7 @@ void StepBoundary::begin(const checkpoint::Progress& progress, bool training_wai
 }
 
 void StepBoundary::drain() {
-  while (!checkpointer_->is_idle()) {
+  while (checkpointer_ != nullptr && !checkpointer_->is_idle()) {
     exchange(false, false);
     std::this_thread::sleep_for(kPatience);
   }

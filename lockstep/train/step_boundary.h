@@ -28,6 +28,9 @@ class StepBoundary {
   // checkpoints in a row as checkpoint.max_failures could not be written.
   bool pass(const checkpoint::Progress& progress);
 
+  // Returns when nothing is being saved any more.
+  void drain();
+
   // At the end of the run, finished or stopped: returns when its last step is saved, with the path of that
   // (empty when nothing is). UsageError when it cannot be.
   std::string finish(const checkpoint::Progress& progress);
@@ -40,7 +43,6 @@ class StepBoundary {
   // One exchange. `save` is what this rank thinks.
   Heard exchange(bool stop, bool save);
   void begin(const checkpoint::Progress& progress, bool training_waits);
-  void drain();
   void take(const SaveReport& report);
 
   const comm::Communicator& world_;

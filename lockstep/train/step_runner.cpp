@@ -93,6 +93,8 @@ std::vector<Range> StepRunner::head_elements() const {
 
 StepResult StepRunner::run(const StepInputs& inputs) {
   result_ = {};
+  optimizer_ = inputs.optimizer;
+  is_updated_.assign(partition_.buckets.size(), false);
   lane_losses_.assign(static_cast<std::size_t>(plan_.lanes.lanes()), 0.0);
   const Rank rank = holding_.groups.data.rank();
   passes_.begin({.program = program_,
@@ -156,8 +158,10 @@ void StepRunner::play(const Action& action, const StepInputs& inputs) {
       return works_[static_cast<std::size_t>(action.bucket)].wait();
     case Act::clip:
       return clip(inputs);
+    case Act::agree:
+      return agree(inputs);
     case Act::update:
-      return update(action.bucket, inputs);
+      return update(action.bucket);
     case Act::gather:
       return gather(action.bucket);
     case Act::fetch:
@@ -359,11 +363,30 @@ at::Tensor StepRunner::gather_gradients() const {
                       [&](std::size_t bucket) { return std::as_bytes(own_gradients(bucket)); });
 }
 
-void StepRunner::update(int bucket, const StepInputs& inputs) {
+void StepRunner::agree(const StepInputs& inputs) {
+  if (inputs.agree) inputs.agree(result_);
+}
+
+std::vector<std::span<const float>> StepRunner::shares_of_gradients() const {
+  std::vector<std::span<const float>> shares;
+  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
+    shares.push_back(own_gradients(bucket));
+  }
+  return shares;
+}
+
+void StepRunner::update(int bucket) {
   if (!result_.updated) return;
   const auto index = static_cast<std::size_t>(bucket);
   read_ahead(bucket);
-  weights_.update(inputs.optimizer, index, own_gradients(index), static_cast<float>(gradient_factor_));
+  weights_.update(optimizer_, index, own_gradients(index), gradient_factor());
+  is_updated_[index] = true;
+}
+
+void StepRunner::apply_rest() {
+  for (std::size_t bucket = 0; bucket < is_updated_.size(); ++bucket) {
+    if (!is_updated_[bucket]) update(static_cast<int>(bucket));
+  }
 }
 
 // What the optimizer remembers of this bucket and of the next one that is updated.

@@ -26,6 +26,15 @@ namespace lockstep::train {
 using ActionObserver =
     std::function<void(const schedule::Action&, Clock::time_point began, Clock::time_point ended)>;
 
+struct StepResult {
+  double loss_sum = 0;       // over all tokens of all lanes, in the order of the lane tree
+  double gradient_norm = 0;  // before clipping
+  bool updated = false;      // false: a gradient was not finite, and nothing was changed
+  // Then: the parameter of the whole layout that was the first on the way back to get such a gradient.
+  std::optional<std::size_t> not_finite = std::nullopt;
+  double compute_seconds = 0;  // in which this rank computed its lanes, and did not wait
+};
+
 // What a step is done with.
 struct StepInputs {
   BatchSource batch;
@@ -34,16 +43,9 @@ struct StepInputs {
   float gradient_scale = 1.0F;  // what undoes the rest of it before the update
   double max_norm = 0.0;        // of all gradients together; 0: not limited
   OptimizerStep optimizer;
+  // When the step can be applied and nothing of it was: returns when it is to be, on all ranks.
+  std::function<void(const StepResult& result)> agree = nullptr;
   ActionObserver observe = nullptr;
-};
-
-struct StepResult {
-  double loss_sum = 0;       // over all tokens of all lanes, in the order of the lane tree
-  double gradient_norm = 0;  // before clipping
-  bool updated = false;      // false: a gradient was not finite, and nothing was changed
-  // Then: the parameter of the whole layout that was the first on the way back to get such a gradient.
-  std::optional<std::size_t> not_finite = std::nullopt;
-  double compute_seconds = 0;  // in which this rank computed its lanes, and did not wait
 };
 
 // Runs the step program of this rank. The bits of weights and results do not depend on who owns which lanes
@@ -59,6 +61,14 @@ class StepRunner {
   ~StepRunner();
 
   StepResult run(const StepInputs& inputs);
+
+  // What run() has agreed on and not applied, because an exception has ended it, or agreeing itself: applied
+  // now, to this rank's shares, without the others.
+  void apply_rest();
+  // What the update of the step is done with, from the moment that ranks agree on it: by bucket the gradients
+  // of this rank's share, and what they are multiplied by.
+  std::vector<std::span<const float>> shares_of_gradients() const;
+  float gradient_factor() const { return static_cast<float>(gradient_factor_); }
 
   // The gradients that the last step has updated with, before their scale and clipping, until the next
   // begins, in the layout of the whole model. All ranks call it together.
@@ -84,7 +94,8 @@ class StepRunner {
   void share_losses();
   void clip(const StepInputs& inputs);
   std::optional<std::size_t> first_not_finite() const;
-  void update(int bucket, const StepInputs& inputs);
+  void agree(const StepInputs& inputs);
+  void update(int bucket);
   void read_ahead(int bucket);
   void gather(int bucket);
 
@@ -115,6 +126,8 @@ class StepRunner {
   std::vector<double> lane_losses_;  // by lane
   std::vector<comm::Work> works_;    // by bucket: its gradients, then its weights
   double gradient_factor_ = 1.0;
+  OptimizerStep optimizer_;
+  std::vector<bool> is_updated_;  // by bucket
   StepResult result_;
 };
 

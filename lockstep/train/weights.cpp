@@ -109,6 +109,11 @@ void Weights::copy_moment(int index, std::size_t bucket, Range elements, std::sp
   std::ranges::copy(all.subspan(elements.begin, elements.size()), to.begin());
 }
 
+void Weights::copy_quantity(int quantity, std::size_t bucket, Range elements, std::span<float> to) const {
+  if (quantity == 0) return copy_master(bucket, elements, to);
+  copy_moment(quantity - 1, bucket, elements, to);
+}
+
 void Weights::assign(std::size_t parameter, std::size_t first, std::span<const float> values) {
   const std::size_t begin = elements_of(layout_.places()[parameter]).begin + first;
   const Range all = {begin, begin + values.size()};
@@ -150,34 +155,19 @@ void Weights::assign_share(std::size_t bucket, const StatePart& state, Range ele
 
 void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
                      float gradient_scale) {
-  const Range own = partition_.own[bucket];
   const OpenState open(*state_, bucket);
   const StatePart& state = open.part();
-  for (std::size_t i = 0; i < layout_.specs().size(); ++i) {
-    const Range both = intersection(own, elements_of(layout_.places()[i]));
-    if (both.empty()) continue;
-    const auto part_of = [&](auto of_share) { return of_share.subspan(both.begin - own.begin, both.size()); };
-    const Bytes working = own_working(bucket).subspan((both.begin - own.begin) * size_of(dtype_));
-    kernels::Parameters parameters = {
-        .working_dtype = dtype_, .gradient = part_of(gradients), .gradient_scale = gradient_scale};
-    if (dtype_ == DType::fp32) {
-      parameters.master = {reinterpret_cast<float*>(working.data()), both.size()};
-    } else {
-      parameters.working = working.data();
-    }
-    if (!state.master.empty()) parameters.master = part_of(state.master);
-    if (!state.lower.empty()) parameters.lower = part_of(state.lower);
-    std::visit(
-        [&](auto step) {
-          if (!layout_.specs()[i].decays) step.weight_decay = 0.0F;
-          if constexpr (std::is_same_v<decltype(step), kernels::AdamW>) {
-            kernels::adamw(step, parameters, part_of(state.moments[0]), part_of(state.moments[1]));
-          } else {
-            kernels::sgd(step, parameters, part_of(state.moments[0]));
-          }
-        },
-        how);
+  const Bytes working = own_working(bucket);
+  ShareState share = {.master = state.master,
+                      .working = working.data(),
+                      .working_dtype = dtype_,
+                      .lower = state.lower,
+                      .moments = state.moments};
+  if (dtype_ == DType::fp32) {
+    share.working = nullptr;
+    share.master = {reinterpret_cast<float*>(working.data()), partition_.own[bucket].size()};
   }
+  update_share(how, layout_, partition_.own[bucket], share, gradients, gradient_scale);
 }
 
 comm::Work Weights::gather(std::size_t bucket) const {

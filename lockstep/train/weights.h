@@ -5,22 +5,18 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/kernels/compute/update/optimizers.h"
 #include "lockstep/train/held_memory.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/optimizer_state.h"
+#include "lockstep/train/share_update.h"
 
 namespace lockstep::train {
-
-// How an optimizer is set for a step; its weight decay applies to the parameters that decay.
-using OptimizerStep = std::variant<kernels::AdamW, kernels::Sgd>;
 
 // The parameters that a rank holds in the dtype that blocks compute with, and of those that it updates the
 // values in fp32 and what the optimizer remembers. When weights are shared out, those that blocks compute
@@ -52,10 +48,10 @@ class Weights {
 
   int moments() const { return moments_; }
   bool is_on_disk() const { return state_->is_on_disk(); }  // what the optimizer remembers
-  // Copies elements of this rank's share of a bucket, counted from its begin: values in fp32, and what the
-  // optimizer remembers.
-  void copy_master(std::size_t bucket, Range elements, std::span<float> to) const;
-  void copy_moment(int index, std::size_t bucket, Range elements, std::span<float> to) const;
+  // The state has several quantities of each element: the value in fp32, and what the optimizer remembers.
+  int quantities() const { return 1 + moments_; }
+  // Copies elements of this rank's share of a bucket, counted from its begin.
+  void copy_quantity(int quantity, std::size_t bucket, Range elements, std::span<float> to) const;
 
   // This bucket will be updated soon.
   void read_ahead(std::size_t bucket) { state_->read_ahead(bucket); }
@@ -80,6 +76,8 @@ class Weights {
   at::Tensor gather_moment(int index) const;
 
  private:
+  void copy_master(std::size_t bucket, Range elements, std::span<float> to) const;
+  void copy_moment(int index, std::size_t bucket, Range elements, std::span<float> to) const;
   void give_first_values(std::uint64_t seed);
   // The weights of this rank's share of a bucket, wherever they are kept.
   Bytes own_working(std::size_t bucket) const;

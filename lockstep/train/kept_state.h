@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lockstep/base/large_memory.h"
+#include "lockstep/checkpoint/store/manifest.h"
+#include "lockstep/mesh/runs.h"
+#include "lockstep/train/mirror.h"
+#include "lockstep/train/weights.h"
+
+namespace lockstep::train {
+
+// Tensors of a training state have numbers here: that of a parameter of the whole model among its parameters,
+// plus as many as there are parameters for each quantity before (values, then what the optimizer remembers).
+std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::size_t parameter);
+
+// Elements of such a tensor.
+struct TensorPiece {
+  std::size_t tensor = 0;
+  Runs elements;
+  bool operator==(const TensorPiece&) const = default;
+};
+
+// How far a run has come, and what its last step came to; zeros before the first one. Goes from rank to rank
+// as its bytes.
+struct Reached {
+  checkpoint::Progress progress;
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  double loss_scale = 1;
+  double seconds = 0;
+  std::int64_t updated = 1;  // or else skipped
+};
+
+// The part of a training state that a process has held, in memory of its own: what is left of a run when its
+// communicator is not.
+class KeptState {
+ public:
+  KeptState() = default;  // nothing
+  // What this rank holds, and what it mirrors (null: nothing).
+  KeptState(const Holding& holding, const Weights& weights, const Mirror* mirror, const Reached& reached);
+
+  const std::optional<Reached>& reached() const { return reached_; }
+  const std::vector<TensorPiece>& pieces() const { return pieces_; }
+  // In the order of the piece's elements.
+  std::span<const float> values_of(std::size_t piece) const;
+
+ private:
+  std::optional<Reached> reached_;
+  std::vector<TensorPiece> pieces_;
+  std::vector<std::size_t> begins_;  // by piece, in floats
+  LargeMemory values_;
+};
+
+}  // namespace lockstep::train

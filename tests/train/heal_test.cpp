@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run that loses ranks and gets others goes on from what the rest has in memory, and is the run that was
+// never disturbed.
+#include "lockstep/train/heal.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/checkpoint/store/reader.h"
+#include "lockstep/checkpoint/store/store.h"
+#include "lockstep/train/run.h"
+
+#include "tests/support/files.h"
+#include "tests/support/ranks.h"
+#include "tests/train/small_run.h"
+
+namespace lockstep::train {
+namespace {
+
+using test::TemporaryFolder;
+using ::testing::ElementsAre;
+using Flags = std::vector<std::string>;
+
+// --- The plan.
+
+TensorPiece piece(std::size_t tensor, std::size_t first, std::size_t length) {
+  return {tensor, {.first = first, .length = length, .distance = length}};
+}
+
+TEST(PlanGifts, TakesFromItselfThenFromOthers) {
+  const auto gifts =
+      plan_gifts({{piece(0, 0, 4)}, {piece(0, 0, 4), piece(0, 4, 4)}}, {{piece(0, 2, 4)}, {piece(0, 0, 8)}});
+  ASSERT_TRUE(gifts);
+  EXPECT_THAT(*gifts, ElementsAre(Gift{0, 0, 0, 0}, Gift{1, 0, 1, 0}, Gift{1, 1, 0, 0}, Gift{1, 1, 1, 0}));
+}
+
+TEST(PlanGifts, ColumnsComeFromRows) {
+  const TensorPiece columns = {0, {.first = 1, .length = 2, .distance = 4, .count = 3}};
+  EXPECT_TRUE(plan_gifts({{piece(0, 0, 6)}, {piece(0, 6, 6)}}, {{columns}, {}}));
+  EXPECT_FALSE(plan_gifts({{piece(0, 0, 6)}, {piece(0, 6, 4)}}, {{columns}, {}})) << "element 10 is nowhere";
+}
+
+TEST(PlanGifts, WhatIsNowhereIsMissed) {
+  EXPECT_FALSE(plan_gifts({{}, {}}, {{piece(3, 0, 1)}, {}}));
+  EXPECT_FALSE(plan_gifts({{piece(2, 0, 1)}, {}}, {{piece(3, 0, 1)}, {}}));
+  EXPECT_TRUE(plan_gifts({{}, {}}, {{}, {}}));
+}
+
+TEST(DistanceToMirror, IsAcrossHostsWhereItCanBe) {
+  EXPECT_EQ(distance_to_mirror(std::vector{0, 0, 0}), 1);
+  EXPECT_EQ(distance_to_mirror(std::vector{0, 0, 1, 1}), 2);
+  EXPECT_EQ(distance_to_mirror(std::vector{0, 1, 0, 1}), 1);
+  EXPECT_EQ(distance_to_mirror(std::vector{0, 0, 0, 1}), 1) << "one of three has nobody elsewhere";
+  EXPECT_EQ(distance_to_mirror(std::vector{0, 0, 1, 1, 2, 2}), 2);
+}
+
+// --- Whole runs.
+
+struct Killed : std::exception {};
+
+enum class Moment {
+  between_steps,    // before the step begins
+  before_voting,    // nobody will apply it
+  after_voting,     // all others apply it, half of them when they hear of it later
+  before_applying,  // it has heard the decision, as all others have
+};
+
+// A world, and how it ends: these of its ranks are lost in this step.
+struct Episode {
+  int workers = 1;
+  Flags flags = {};
+  std::int64_t step = 0;  // 0: none are lost
+  Moment moment = Moment::between_steps;
+  std::set<Rank> lost = {0};
+  std::int64_t regroup_after = 0;  // instead: all leave together
+};
+
+// The coordinator of an episode.
+class Votes {
+ public:
+  explicit Votes(int ranks) : ranks_(ranks) {}
+
+  // Returns when all have voted.
+  void vote(std::int64_t step) {
+    std::unique_lock lock(mutex_);
+    if (++count_[step] == ranks_) decided_ = step;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return decided_ >= step || is_broken_; });
+    if (decided_ < step) throw Aborted("a rank was lost before all had voted");
+  }
+  void lose() {
+    const std::lock_guard lock(mutex_);
+    is_broken_ = true;
+    changed_.notify_all();
+  }
+  std::int64_t decided() const { return decided_; }
+
+ private:
+  int ranks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::int64_t, int> count_;
+  std::int64_t decided_ = -1;
+  bool is_broken_ = false;
+};
+
+struct Told {
+  std::map<std::int64_t, double> losses;  // by step, as told last
+  std::int64_t steps_trained = 0;         // and told, by all worlds
+  std::int64_t healed = 0;                // worlds that went on from memory
+  std::vector<std::int64_t> resumed;      // steps of checkpoints that were gone on from
+};
+
+class Healing : public ::testing::Test {
+ protected:
+  spec::RunSpec run_of(const Flags& flags) const {
+    Flags all = {"--parallelism.lanes",
+                 "8",
+                 "--parallelism.tensor_lanes",
+                 "2",
+                 "--training.global_batch_size",
+                 "16",
+                 "--training.steps",
+                 "8",
+                 "--model.dropout",
+                 "0.1",
+                 "--optimizer.lr",
+                 "0.01",
+                 "--validation.freq",
+                 "3"};
+    all.insert(all.end(), common_.begin(), common_.end());
+    all.insert(all.end(), flags.begin(), flags.end());
+    return small_run(corpus_, family_, all);
+  }
+
+  // One after the other, each with what the one before has left.
+  Told train(const std::string& name, const std::vector<Episode>& episodes) {
+    Told told;
+    std::vector<KeptState> kept;
+    for (const Episode& episode : episodes) kept = play(name, episode, std::move(kept), told);
+    return told;
+  }
+
+  std::vector<KeptState> play(const std::string& name, const Episode& episode, std::vector<KeptState> kept,
+                              Told& told) {
+    spec::RunSpec run = run_of(episode.flags);
+    if (!told.losses.empty()) run.checkpoint.resume = "auto";
+    kept.resize(std::max(kept.size(), static_cast<std::size_t>(episode.workers)));
+    std::vector<KeptState> left;
+    std::mutex mutex;
+    Votes votes(episode.workers);
+    test::run_ranks(episode.workers, [&](const comm::Communicator& world) {
+      const Rank rank = world.rank();
+      const bool dies = episode.step > 0 && episode.lost.contains(rank);
+      const auto die_at = [&](std::int64_t step, Moment moment) {
+        if (!dies || step != episode.step || moment != episode.moment) return;
+        votes.lose();
+        throw Killed();
+      };
+      RunHooks hooks = {.checkpoints = folder_.path(name)};
+      hooks.kept = &kept[static_cast<std::size_t>(rank)];
+      hooks.begun = [&](std::int64_t step) { die_at(step + 1, Moment::between_steps); };
+      hooks.agree = [&](std::int64_t step) {
+        die_at(step, Moment::before_voting);
+        votes.vote(step);
+        die_at(step, Moment::after_voting);
+        die_at(step, Moment::before_applying);
+        const bool hears = episode.moment != Moment::after_voting || rank % 2 == 0;
+        if (step == episode.step && !hears) throw Aborted("the coordinator was not heard");
+        return step == episode.regroup_after;
+      };
+      hooks.after_step = [&](const StepReport& report) {
+        if (rank == 0) {
+          told.losses[report.step] = report.loss;
+          ++told.steps_trained;
+        }
+        die_at(report.step + 1, Moment::between_steps);
+      };
+      if (rank == 0) {
+        hooks.healed = [&](const Reached&) { ++told.healed; };
+        hooks.resumed = [&](const Resumed& from) { told.resumed.push_back(from.progress.step); };
+      }
+      std::optional<Training> training;
+      try {
+        training.emplace(run, world, hooks);
+        if (!training->train().regroups) return;
+      } catch (const Killed&) {
+        return;
+      } catch (const CommError&) {
+        votes.lose();
+      }
+      training->settle(votes.decided());
+      const std::lock_guard lock(mutex);
+      left.push_back(training->keep());
+    });
+    return left;
+  }
+
+  std::string newest_hash(const std::string& name) const {
+    checkpoint::Checkpoint newest(checkpoint::find_checkpoint(folder_.path(name)));
+    return to_text(checkpoint::logical_hash(newest));
+  }
+
+  void expect_undisturbed(const std::vector<Episode>& episodes, std::int64_t healed) {
+    const std::string name = "try" + std::to_string(tries_++);
+    const Told told = train(name, episodes);
+    EXPECT_EQ(told.losses, undisturbed().losses);
+    EXPECT_EQ(newest_hash(name), hash_);
+    EXPECT_EQ(told.healed, healed);
+    EXPECT_THAT(told.resumed, ElementsAre());
+  }
+
+  const Told& undisturbed() {
+    if (undisturbed_.losses.empty()) {
+      undisturbed_ = train("undisturbed", {{.workers = 2}});
+      hash_ = newest_hash("undisturbed");
+    }
+    return undisturbed_;
+  }
+
+  void SetUp() override { undisturbed(); }
+
+  TemporaryFolder folder_;
+  std::string corpus_ = small_corpus(folder_);
+  std::string family_ = "gpt";
+  Flags common_ = {"--training.dtype", "bf16"};
+  Told undisturbed_;
+  std::string hash_;
+  int tries_ = 0;
+};
+
+constexpr Moment kMoments[] = {Moment::between_steps, Moment::before_voting, Moment::after_voting,
+                               Moment::before_applying};
+
+TEST_F(Healing, EveryRankCanBeLostAtEveryMomentOfAStep) {
+  for (const Moment moment : kMoments) {
+    for (const Rank rank : {0, 1, 3}) {
+      SCOPED_TRACE(::testing::Message() << "rank " << rank << ", moment " << static_cast<int>(moment));
+      expect_undisturbed({{.workers = 4, .step = 3, .moment = moment, .lost = {rank}}, {.workers = 3}}, 1);
+    }
+  }
+}
+
+TEST_F(Healing, AStepIsTrainedTwiceAtMost) {
+  for (const Moment moment : kMoments) {
+    const std::string name = "again" + std::to_string(tries_++);
+    const Told told = train(name, {{.workers = 4, .step = 4, .moment = moment}, {.workers = 3}});
+    // The last one before the loss is told again.
+    EXPECT_LE(told.steps_trained, 8 + 1);
+  }
+}
+
+TEST_F(Healing, AnyLayoutBecomesAnyOther) {
+  const std::vector<Flags> layouts = {
+      {"--parallelism.zero_stage", "0"},
+      {"--parallelism.zero_stage", "1"},
+      {"--parallelism.zero_stage", "2"},
+      {"--parallelism.zero_stage", "3"},
+      {"--parallelism.pipeline", "2", "--parallelism.zero_stage", "1"},
+      {"--parallelism.tensor", "2", "--parallelism.sequence_parallel", "true"},
+      {"--parallelism.tensor", "2", "--parallelism.zero_stage", "3"},
+  };
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    SCOPED_TRACE(i);
+    const Moment moment = kMoments[i % std::size(kMoments)];
+    expect_undisturbed({{.workers = 4, .flags = layouts[i], .step = 3, .moment = moment, .lost = {1}},
+                        {.workers = 4, .flags = layouts[(i * 3 + 2) % layouts.size()], .regroup_after = 5},
+                        {.workers = 4, .flags = layouts[(i + 4) % layouts.size()]}},
+                       2);
+  }
+}
+
+TEST_F(Healing, ManyLossesAndArrivals) {
+  expect_undisturbed({{.workers = 4, .step = 2, .moment = Moment::after_voting, .lost = {2}},
+                      {.workers = 3, .step = 3, .moment = Moment::before_applying, .lost = {0}},
+                      {.workers = 2, .regroup_after = 4},
+                      {.workers = 5, .step = 5, .moment = Moment::between_steps, .lost = {4}},
+                      {.workers = 8, .step = 7, .moment = Moment::before_voting, .lost = {3}},
+                      {.workers = 7}},
+                     5);
+}
+
+TEST_F(Healing, KeepsWhatElseARunRemembers) {
+  const Flags cases[] = {
+      {"--training.dtype", "fp32", "--optimizer.name", "sgd"},
+      {"--training.dtype", "fp16", "--training.loss_scale_window", "2"},
+      {"--training.dtype", "fp16", "--training.initial_loss_scale", "1e9"},
+  };
+  for (const Flags& flags : cases) {
+    common_ = flags;
+    undisturbed_ = {};
+    std::filesystem::remove_all(folder_.path("undisturbed"));
+    undisturbed();
+    for (const Moment moment : kMoments) {
+      expect_undisturbed({{.workers = 3, .step = 3, .moment = moment, .lost = {1}}, {.workers = 2}}, 1);
+    }
+  }
+}
+
+// A share and its mirror are on ranks that stand next to each other.
+TEST_F(Healing, WhatNobodyHasComesFromTheNewestCheckpoint) {
+  common_.insert(common_.end(), {"--checkpoint.interval", "3"});
+  const std::vector<Episode> episodes = {
+      {.workers = 4, .step = 6, .moment = Moment::before_voting, .lost = {1, 2}}, {.workers = 2}};
+  const Told told = train("lost", episodes);
+  EXPECT_EQ(told.losses, undisturbed().losses);
+  EXPECT_EQ(newest_hash("lost"), hash_);
+  EXPECT_EQ(told.healed, 0);
+  EXPECT_THAT(told.resumed, ElementsAre(3));
+}
+
+TEST_F(Healing, TwoThatDoNotMirrorEachOtherCanBeLostAtOnce) {
+  expect_undisturbed(
+      {{.workers = 4, .step = 3, .moment = Moment::before_applying, .lost = {0, 2}}, {.workers = 2}}, 1);
+}
+
+}  // namespace
+}  // namespace lockstep::train
