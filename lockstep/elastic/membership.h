@@ -11,6 +11,7 @@
 #include <string>
 
 #include "lockstep/base/error.h"
+#include "lockstep/elastic/member.h"
 #include "lockstep/elastic/message.h"
 #include "lockstep/rendezvous/placement.h"
 #include "lockstep/transport/connect/listener.h"
@@ -27,12 +28,6 @@ class GenerationLost : public CommError {
 class Dismissed : public Error {
  public:
   using Error::Error;
-};
-
-// What a worker brings when it asks for a place (Join).
-struct Held {
-  std::int64_t step = kNoStep;
-  std::int64_t voted = kNoStep;
 };
 
 class Membership {
