@@ -62,7 +62,7 @@ void AgentLink::listen(ControlChannel& channel, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::array<pollfd, 2> entries = {{{wake_.get(), POLLIN, 0}, {channel.fd(), channel.events(), 0}}};
     if (!channel.has_more()) ::poll(entries.data(), entries.size(), -1);
-    for (const auto& [type, body] : channel.receive()) put(decode_from_coordinator(type, body));
+    for (const auto& [type, body] : channel.receive()) put(decode_to_agent(type, body));
   }
 }
 
@@ -73,14 +73,14 @@ std::optional<ControlChannel> AgentLink::reconnect(const std::stop_token& stop) 
       return connect(kTryTime);
     } catch (const CommError& error) {
       if (!limit.passed()) continue;
-      put(Dismiss{fmt::format("the coordinator is away: {}", error.what())});
+      put(Over{false, fmt::format("the coordinator is away: {}", error.what())});
       break;
     }
   }
   return std::nullopt;
 }
 
-void AgentLink::put(const FromCoordinator& order) {
+void AgentLink::put(const ToAgent& order) {
   const std::lock_guard lock(mutex_);
   orders_.push_back(order);
   ::eventfd_write(news_.get(), 1);
@@ -96,11 +96,9 @@ void AgentLink::turn() {
   eventfd_t ignored = 0;
   ::eventfd_read(news_.get(), &ignored);
   const std::lock_guard lock(mutex_);
-  for (const FromCoordinator& order : std::exchange(orders_, {})) {
+  for (const ToAgent& order : std::exchange(orders_, {})) {
     if (const auto* kill = std::get_if<Kill>(&order)) fences_.push_back({kill->member, kill->reason});
-    if (const auto* dismiss = std::get_if<Dismiss>(&order); dismiss != nullptr && !end_) {
-      end_ = End{.is_finished = dismiss->is_finished, .reason = dismiss->reason};
-    }
+    if (const auto* over = std::get_if<Over>(&order)) end_ = End{over->is_finished, over->reason};
   }
 }
 
@@ -109,7 +107,7 @@ std::vector<Fence> AgentLink::take_fences() {
 }
 
 Control::Standing AgentLink::standing(MemberId) const {
-  return {.name = "", .phase = "on this host", .has_trained = false, .has_left = true};
+  return {.name = "", .phase = "on this host", .has_trained = false, .has_left = std::nullopt};
 }
 
 }  // namespace lockstep::elastic

@@ -43,7 +43,7 @@ class AgentLink final : public Control {
   void run(ControlChannel channel, const std::stop_token& stop);
   void listen(ControlChannel& channel, const std::stop_token& stop);
   std::optional<ControlChannel> reconnect(const std::stop_token& stop);
-  void put(const FromCoordinator& order);
+  void put(const ToAgent& order);
 
   Options options_;
   std::vector<Fence> fences_;
@@ -52,7 +52,7 @@ class AgentLink final : public Control {
   transport::Descriptor news_;
   transport::Descriptor wake_;  // of the thread
   std::mutex mutex_;            // guards what follows
-  std::vector<FromCoordinator> orders_;
+  std::vector<ToAgent> orders_;
 
   std::jthread thread_;  // the last: it uses the others
 };

@@ -8,9 +8,13 @@
 #include <poll.h>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/base/rank.h"
 #include "lockstep/elastic/coordinator.h"
 
 namespace lockstep::elastic {
+
+// As an agent proves itself (Identity::rank); workers have none.
+inline constexpr Rank kAgentRank = 0;
 
 // Who says what becomes of the workers of this host: the coordinator of the run, here or elsewhere. No call
 // blocks for long. Not thread-safe.
@@ -36,7 +40,7 @@ class Control {
     std::string name;          // "rank 2"; empty: it had no place
     std::string phase;         // "in step 12"
     bool has_trained = false;  // it took part in a step that was decided
-    bool has_left = false;     // it has done everything
+    std::optional<bool> has_left = false;  // it has done everything; none: its exit code tells
   };
   virtual Standing standing(MemberId member) const = 0;
   // Whether workers somewhere else take part.

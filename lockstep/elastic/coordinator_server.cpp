@@ -76,7 +76,7 @@ void CoordinatorServer::admit() {
     ControlChannel channel(std::move(newcomer->connection), Sender::member);
     if (newcomer->peer.rank == kAgentRank) {
       agents_.push_back(std::move(channel));
-      if (end_) tell_agents(Dismiss{end_->reason});
+      if (end_) tell_agents(Over{end_->is_finished, end_->reason});
     } else {
       guests_.emplace_back(std::move(channel));
     }
@@ -218,7 +218,7 @@ void CoordinatorServer::perform(const Fence& fence) {
 void CoordinatorServer::perform(const End& end) {
   end_ = end;
   meetings_.close();
-  tell_agents(Dismiss{end.reason});
+  tell_agents(Over{end.is_finished, end.reason});
 }
 
 void CoordinatorServer::tell_agents(const AgentOrder& order) {

@@ -72,7 +72,7 @@ class CoordinatorServer final : public Control {
   void perform(const Record& record);
   void perform(const Fence& fence);
   void perform(const End& end);
-  void tell_agents(const FromCoordinator& order);
+  void tell_agents(const ToAgent& order);
   std::uint16_t meeting_of(const Place& place);
 
   Options options_;

@@ -130,7 +130,7 @@ class Supervision {
       const Control::Standing standing = control_.standing(ended.member);
       const std::string failure = describe(ended, standing);
       control_.lose(ended.member, failure);
-      if (standing.has_left) {
+      if (standing.has_left.value_or(ended.status.ok())) {
         note_departure(ended, failure);
       } else if (is_ending()) {
         note_end(ended, failure);
