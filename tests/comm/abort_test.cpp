@@ -26,14 +26,15 @@ using testing::StartsWith;
 
 class Abort : public OverTransport {
  protected:
-  // Rank 1 gives up from another thread while rank 0 waits for it in `wait`; both must be told. Without the
-  // abort this would wait for the deadline, and name that.
+  // Rank 1 gives up while one of the two waits in `wait`; both must be told. Without that the wait would end at
+  // the deadline, and say so.
   static void expect_both_told(
       const std::function<void(const Communicator& world, const Communicator& half)>& wait,
       int waiting_rank) {
     std::latch waits(1);
     run(2, [&](Communicator& world) {
       const Communicator part = world.split(0, world.rank(), "part");
+      const Communicator other = world.split(0, world.rank(), "other");
       if (world.rank() == waiting_rank) {
         std::jthread later([&] {
           waits.wait();
@@ -48,10 +49,10 @@ class Abort : public OverTransport {
         std::this_thread::sleep_for(20ms);
         world.abort("the generation has ended");
       } else {
-        EXPECT_THAT(failure_of([&] { world.barrier(); }),
+        EXPECT_THAT(failure_of([&] { other.barrier(); }),
                     HasSubstr("rank 1 failed: the generation has ended"));
       }
-      for (const Communicator& group : {world, part}) {
+      for (const Communicator& group : {world, part, other}) {
         EXPECT_THAT(failure_of([&] { group.barrier(); }),
                     AllOf(StartsWith("Aborted: "), HasSubstr("the generation has ended")));
       }
