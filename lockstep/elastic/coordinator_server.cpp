@@ -221,7 +221,7 @@ void CoordinatorServer::perform(const End& end) {
   tell_agents(Over{end.is_finished, end.reason});
 }
 
-void CoordinatorServer::tell_agents(const AgentOrder& order) {
+void CoordinatorServer::tell_agents(const ToAgent& order) {
   std::erase_if(agents_, [message = encode(order)](ControlChannel& agent) {
     try {
       agent.send(message);
@@ -238,7 +238,7 @@ std::vector<Fence> CoordinatorServer::take_fences() {
 
 Control::Standing CoordinatorServer::standing(MemberId member) const {
   const auto found = known_.find(member);
-  if (found == known_.end()) return {.phase = "before it asked for a place"};
+  if (found == known_.end()) return {};
   const Known& known = found->second;
   return {.name = known.rank ? fmt::format("rank {}", *known.rank) : "",
           .phase = known.phase,

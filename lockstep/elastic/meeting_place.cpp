@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/log.h"
 #include "lockstep/rendezvous/background.h"
 #include "lockstep/rendezvous/server.h"

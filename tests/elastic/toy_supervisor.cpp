@@ -4,6 +4,7 @@
 //   toy_supervisor WORKER WORKERS [name=number ...]
 // The result is one line of standard output: "finished 0 reason", "stopped 75 reason".
 #include <iostream>
+#include <span>
 #include <string>
 #include <string_view>
 
