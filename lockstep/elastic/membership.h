@@ -11,6 +11,7 @@
 #include <string>
 
 #include "lockstep/base/error.h"
+#include "lockstep/elastic/member.h"
 #include "lockstep/elastic/message.h"
 #include "lockstep/transport/connect/listener.h"
 
@@ -28,17 +29,11 @@ class Dismissed : public Error {
   using Error::Error;
 };
 
-// What a worker brings when it asks for a place (Join).
-struct Held {
-  std::int64_t step = kNoStep;
-  std::int64_t voted = kNoStep;
-};
-
 class Membership {
  public:
   struct Options {
     transport::Address coordinator;
-    transport::Credentials credentials;      // role "elastic"
+    transport::Credentials credentials;  // role "elastic"
     std::string host;
     std::chrono::milliseconds beat_interval{250};
     std::chrono::milliseconds reconnect_timeout{60'000};  // how long a coordinator may be away
