@@ -85,10 +85,6 @@ std::optional<MemberEvent> Member::on(const Dismiss& dismiss) {
   return Refused{dismiss.reason};
 }
 
-void Member::give_up() {
-  if (has_place()) state_ = State::outside;
-}
-
 std::optional<MemberEvent> Member::disconnect(const std::string& reason) {
   if (!has_place()) return std::nullopt;
   state_ = State::outside;

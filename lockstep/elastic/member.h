@@ -70,9 +70,6 @@ class Member {
   // A message of the coordinator; nothing when it is of a generation that this worker is not in any more.
   std::optional<MemberEvent> hear(const FromCoordinator& message);
 
-  // The worker gives up its place, if it has one, before the coordinator says anything.
-  void give_up();
-
   // The connection is gone, and with it the place: the coordinator gives up whoever it has no connection to.
   std::optional<MemberEvent> disconnect(const std::string& reason);
   // There is a connection again: what is to be sent first.

@@ -106,7 +106,6 @@ class Membership::Impl {
     alarm_.ring(std::nullopt);
     std::unique_lock lock(mutex_);
     check_dismissed();
-    member_.give_up();
     placed_.reset();
     decided_.reset();
     send(member_.join(held, reason));

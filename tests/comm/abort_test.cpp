@@ -26,8 +26,8 @@ using testing::StartsWith;
 
 class Abort : public OverTransport {
  protected:
-  // Rank 1 gives up while one of the two waits in `wait`; both must be told. Without that the wait would end at
-  // the deadline, and say so.
+  // Rank 1 gives up while one of the two waits in `wait`; both must be told. Without that the wait would end
+  // at the deadline, and say so.
   static void expect_both_told(
       const std::function<void(const Communicator& world, const Communicator& half)>& wait,
       int waiting_rank) {

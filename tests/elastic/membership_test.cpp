@@ -124,7 +124,8 @@ TEST_F(Members, AnActionThatComesLateIsCalled) {
   auto second = member();
   take_places({first.get(), second.get()}, {});
   second.reset();
-  while (error_of<GenerationLost>([&] { first->begun(0); }) == "no such error") std::this_thread::sleep_for(1ms);
+  while (error_of<GenerationLost>([&] { first->begun(0); }) == "no such error")
+    std::this_thread::sleep_for(1ms);
   std::promise<std::string> told;
   first->on_abandon([&](const std::string& reason) { told.set_value(reason); });
   EXPECT_THAT(told.get_future().get(), HasSubstr("was lost"));
@@ -215,7 +216,8 @@ TEST(MembershipFromEnvironment, TakesWhatTheSupervisorLeft) {
   EXPECT_EQ(options->credentials.me.role, "elastic");
   EXPECT_EQ(options->credentials.me.run, "toy");
   const test::ScopedVariable wrong("LOCKSTEP_MEMBER", "me");
-  EXPECT_THAT(error_of<UsageError>([] { membership_from_environment(); }), HasSubstr("LOCKSTEP_MEMBER is 'me'"));
+  EXPECT_THAT(error_of<UsageError>([] { membership_from_environment(); }),
+              HasSubstr("LOCKSTEP_MEMBER is 'me'"));
 }
 
 TEST(PlacementOf, IsThatOfTheGeneration) {
@@ -223,7 +225,8 @@ TEST(PlacementOf, IsThatOfTheGeneration) {
   base.master_host = {"node1", "LOCKSTEP_MASTER_ADDR"};
   base.local_rank = {3, "LOCAL_RANK"};
   base.timeout = {2s, "LOCKSTEP_RENDEZVOUS_TIMEOUT"};
-  const Place place{.generation = 7, .rank = 1, .members = {10, 11, 12}, .decided = 5, .rendezvous_port = 4712};
+  const Place place{
+      .generation = 7, .rank = 1, .members = {10, 11, 12}, .decided = 5, .rendezvous_port = 4712};
   const rendezvous::Placement placement = placement_of(place, base);
   EXPECT_EQ(placement.rank.value, 1);
   EXPECT_EQ(placement.world.value, 3);
