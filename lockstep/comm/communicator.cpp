@@ -204,6 +204,10 @@ int Communicator::ranks_on_this_host() const {
   return engine_->ranks_on_this_host();
 }
 
+void Communicator::abort(const std::string& reason) const {
+  engine_->abort(reason, *group_->place.numbers);
+}
+
 void Communicator::limit_peer_memory(std::size_t bytes) const {
   engine_->limit_peer_memory(bytes);
 }

@@ -141,6 +141,10 @@ class Communicator {
 
   Buffer allocate(std::size_t bytes) const;
 
+  // Makes all groups of the process unusable at once, whatever any thread waits for in them: operations under
+  // way and later calls raise Aborted with the reason, and so do peers. Any thread; the first reason stays.
+  void abort(const std::string& reason) const;
+
   // Buffers of peers on this host that operations go through in place count as this process's memory (in its
   // resident set) as well as theirs. From now on about so many bytes of them at most do, of all groups of the
   // process; what is used again costs a page fault for each 64 KiB: for buffers that are large and seldom

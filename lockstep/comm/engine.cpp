@@ -122,6 +122,10 @@ void Engine::cancel(const std::shared_ptr<Operation>& operation) {
   });
 }
 
+void Engine::abort(const std::string& reason, const GroupNumbers& numbers) {
+  exclusively([&](transport::Endpoint&) { runner_.abort(reason, numbers); });
+}
+
 template <typename Condition>
 void Engine::drive(Condition until) {
   try {

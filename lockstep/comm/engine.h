@@ -9,10 +9,12 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/deadline.h"
+#include "lockstep/comm/group_numbers.h"
 #include "lockstep/comm/helm.h"
 #include "lockstep/comm/idle.h"
 #include "lockstep/comm/operation.h"
@@ -57,6 +59,9 @@ class Engine {
 
   // Breaks the group of the operation, unless the operation has ended.
   void cancel(const std::shared_ptr<Operation>& operation);
+
+  // Breaks all groups, which have these numbers; operations that come later end with the reason.
+  void abort(const std::string& reason, const GroupNumbers& numbers);
 
  private:
   // --- Only whoever has the helm. Whatever goes wrong ends operations, never the driving.

@@ -79,6 +79,7 @@ bool has_ended(const std::shared_ptr<Operation>& operation) {
 void Runner::enqueue(const std::shared_ptr<Operation>& operation) {
   Group& group = *operation->group;
   if (group.failure) return end(*operation, broken(*group.failure));
+  if (aborted_) return end(*operation, broken(*aborted_));
   if (operation->point_to_point) return begin(operation);
   Group::Stream& stream = group.streams[operation->stream];
   operation->sequence = stream.next_sequence;
@@ -262,6 +263,16 @@ void Runner::break_all(const std::exception_ptr& error) {
     forget_ended();
     std::erase_if(ready_, has_ended);
   }
+}
+
+// Peers learn it first: some may wait in groups where nothing is under way here.
+void Runner::abort(const std::string& reason, const GroupNumbers& numbers) {
+  if (aborted_) return;
+  aborted_ = reason;
+  for (std::size_t number = 0; number < kMostGroups; ++number) {
+    if (numbers.state(number) == GroupNumbers::State::taken) endpoint_.fail(first_stream_of(number), reason);
+  }
+  break_all(std::make_exception_ptr(Aborted(reason)));
 }
 
 bool Runner::is_in_use(Bytes memory) const {

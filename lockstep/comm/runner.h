@@ -3,10 +3,13 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/comm/execution_pool.h"
+#include "lockstep/comm/group_numbers.h"
 #include "lockstep/comm/helm.h"
 #include "lockstep/comm/operation.h"
 #include "lockstep/transport/endpoint.h"
@@ -41,6 +44,10 @@ class Runner {
   // The same for all operations.
   void break_all(const std::exception_ptr& error);
 
+  // The same for all groups, which have these numbers, and for operations that come later. Only the first
+  // time.
+  void abort(const std::string& reason, const GroupNumbers& numbers);
+
   // Gives registered memory back to the endpoint. What a failed operation had granted, or one under way has,
   // is not given out again, because a peer that is frozen may write into it when it goes on; it goes with the
   // endpoint.
@@ -60,6 +67,7 @@ class Runner {
   Helm& helm_;
   ExecutionPool pool_;
   std::uint64_t peer_bytes_ = 0;
+  std::optional<std::string> aborted_;              // why no group is usable any more
   std::vector<std::shared_ptr<Operation>> active_;  // begun; those that have ended are forgotten later
   std::vector<std::shared_ptr<Operation>> ready_;   // first of their streams, not yet begun
 };

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who trains together, and which steps count: a state machine without clock, network or disk of its own. Whoever
-// runs it hands in what has happened and the time (of a clock that only goes forward), and does what it gives back,
-// in order.
+// Who trains together, and which steps count: a state machine without clock, network or disk of its own.
+// Whoever runs it hands in what has happened and the time (of a clock that only goes forward), and does what
+// it gives back, in order.
 //
 // A generation begins when enough members want a place (everybody that the run was started with, the first
-// time; later as soon as there are enough), and ends with the loss or departure of one of its members, or after
-// a decision that says so because members have come. A step is decided when all members of the generation have
-// voted for it. A number is on the disk before it is given to a generation, so that a coordinator that was started
-// again never uses it twice; what was decided it learns from the members, who know.
+// time; later as soon as there are enough), and ends with the loss or departure of one of its members, or
+// after a decision that says so because members have come. A step is decided when all members of the
+// generation have voted for it. A number is on the disk before it is given to a generation, so that a
+// coordinator that was started again never uses it twice; what was decided it learns from the members, who
+// know.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,63 +20,122 @@
 #include <variant>
 #include <vector>
 
+#include "lockstep/elastic/liveness.h"
 #include "lockstep/elastic/message.h"
 
 namespace lockstep::elastic {
 
-using Time = std::chrono::nanoseconds;  // since any moment
-
 struct CoordinatorOptions {
-  int expected = 1;      // members that the first generation is waited for
-  int min_members = 1;   // fewer do not train
-  int max_members = 1;   // more are kept as spares
-  int multiple = 1;      // a generation has a multiple of so many: those of one replica of the model
-  Time beat_timeout = std::chrono::seconds(10);    // a member that does not beat for so long is lost
-  Time stall_timeout = std::chrono::seconds(60);   // one that beats, but neither trains nor waits for others
-  Time join_timeout = std::chrono::seconds(60);    // so long a run with too few members waits for more
-  Generation last_generation = 0;                  // that the log knows of
-  std::int64_t decided = kNoStep;                  // the same
+  int expected = 1;     // members that the first generation is waited for
+  int min_members = 1;  // fewer do not train
+  int max_members = 1;  // more are kept as spares
+  int multiple = 1;     // a generation has a multiple of so many: those of one replica of the model
+  Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
+  Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
+  Time join_timeout = std::chrono::seconds(60);   // so long a run with too few members waits for more
+  // What the log knows of (decision_log.h): the last generation, its members by rank, what was decided.
+  Generation last_generation = 0;
+  std::vector<MemberId> last_members = {};
+  std::int64_t decided = kNoStep;
 };
 
 // What is to be done, in this order.
 struct Send {
   MemberId to = 0;
   FromCoordinator message;
+  bool operator==(const Send&) const = default;
 };
-// Put on the disk before what follows is done.
+// Put on the disk before what follows is done, however long that takes.
 struct Record {
   Generation generation = 0;
-  std::vector<MemberId> members;
+  std::vector<MemberId> members = {};
   std::int64_t decided = kNoStep;
   bool is_rollback = false;  // the generation goes on from an older step than was decided
+  bool operator==(const Record&) const = default;
 };
-// The member is lost, frozen or refused: see that its process ends.
+// The member is frozen: see that its process ends. Should it come back, it is dismissed.
 struct Fence {
   MemberId member = 0;
   std::string reason;
+  bool operator==(const Fence&) const = default;
 };
 // The run is over: everything was done, or there were too few members for too long.
 struct End {
   bool is_finished = false;
   std::string reason;
+  bool operator==(const End&) const = default;
 };
 using Output = std::variant<Send, Record, Fence, End>;
+using Outputs = std::vector<Output>;
 
 class Coordinator {
  public:
-  explicit Coordinator(const CoordinatorOptions& options);
+  // UsageError for numbers of members that no generation can have.
+  Coordinator(const CoordinatorOptions& options, Time now);
 
-  std::vector<Output> hear(const FromMember& message, Time now);
-  // Its connection was closed or its process has ended, by whichever is noticed first.
-  std::vector<Output> lose(MemberId member, const std::string& reason, Time now);
+  // What comes over a connection that a newer one of the same member has replaced must not be handed in.
+  Outputs hear(const FromMember& message, Time now);
+  // Its connection was closed (its newest one) or its process has ended, by whichever is noticed first. It
+  // may come back by a Join.
+  Outputs lose(MemberId member, const std::string& reason, Time now);
   // Looks at what time alone brings; call it at least whenever next_deadline() has passed.
-  std::vector<Output> tick(Time now);
+  Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
 
-  Generation generation() const;          // the present one, or the last
-  bool is_running() const;                // a generation is under way
-  std::int64_t decided() const;
-  const std::vector<MemberId>& members() const;  // of the generation, by rank
+  Generation generation() const { return generation_; }         // the present one, or the last
+  bool is_running() const { return phase_ == Phase::running; }  // a generation is under way
+  std::int64_t decided() const { return decided_; }
+  const std::vector<MemberId>& members() const { return members_; }  // of the generation, by rank
+
+ private:
+  // gathering: waits for members of the last generation that have not come back, or for more members.
+  // finishing: a member has done everything, and no further generation begins.
+  enum class Phase { gathering, running, finishing, ended };
+
+  struct Known {
+    Join join = {};           // its newest
+    bool wants_place = true;  // false: it has a place, or has not come back from the one it had
+    std::uint64_t order = 0;  // of its first Join among all
+    Duty duty = Duty::none;
+    Liveness liveness;
+    std::optional<std::int64_t> begun = std::nullopt;
+    bool has_voted = false;
+  };
+
+  void on(const Join& join, Time now);
+  void on(const Begun& begun, Time now);
+  void on(const Beat& beat, Time now);
+  void on(const Vote& vote, Time now);
+  void on(const Leave& leave, Time now);
+
+  Known* placed(MemberId member, Generation generation);  // null: has no place in it
+  void begin_if_all_have(Time now);
+  void decide_if_all_voted();
+  void abandon(const std::string& reason, Time now);
+  void fence_silent(Time now);
+  void dismiss(MemberId member, const std::string& reason);
+  void advance(Time now);
+  void form(const std::vector<MemberId>& members, Time now);
+  void end(bool is_finished, const std::string& reason);
+
+  // Those that want a place: the members of the last generation first, by rank, then by age.
+  std::vector<MemberId> waiting() const;
+  std::vector<MemberId> choose(const std::vector<MemberId>& members) const;  // none: too few
+  bool would_grow() const;
+  bool is_anyone_awaited() const;
+  Outputs take_outputs();
+
+  CoordinatorOptions options_;
+  Phase phase_ = Phase::gathering;
+  Generation generation_;
+  std::int64_t decided_;
+  std::vector<MemberId> members_;
+  std::map<MemberId, Known> known_;
+  std::set<MemberId> fenced_;
+  std::uint64_t joins_ = 0;
+  bool has_begun_ = false;           // all members of the generation have
+  std::optional<Time> short_since_;  // there are too few members
+  Outputs outputs_;
 };
 
 }  // namespace lockstep::elastic

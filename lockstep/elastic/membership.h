@@ -11,7 +11,9 @@
 #include <string>
 
 #include "lockstep/base/error.h"
+#include "lockstep/elastic/member.h"
 #include "lockstep/elastic/message.h"
+#include "lockstep/rendezvous/placement.h"
 #include "lockstep/transport/connect/listener.h"
 
 namespace lockstep::elastic {
@@ -28,18 +30,13 @@ class Dismissed : public Error {
   using Error::Error;
 };
 
-// What a worker brings when it asks for a place (Join).
-struct Held {
-  std::int64_t step = kNoStep;
-  std::int64_t voted = kNoStep;
-};
-
 class Membership {
  public:
   struct Options {
     transport::Address coordinator;
-    transport::Credentials credentials;      // role "elastic"
+    transport::Credentials credentials;  // role "elastic"
     std::string host;
+    MemberId id = 0;  // 0: one is drawn
     std::chrono::milliseconds beat_interval{250};
     std::chrono::milliseconds reconnect_timeout{60'000};  // how long a coordinator may be away
   };
@@ -70,5 +67,13 @@ class Membership {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// What a supervisor left in the environment of this process (LOCKSTEP_COORDINATOR and others, see
+// docs/launching.md); none when there is no coordinator. UsageError naming a variable that is wrong.
+std::optional<Membership::Options> membership_from_environment();
+
+// Where the worker stands in the world of a generation, for comm::connect(). `base` is what the environment
+// says.
+rendezvous::Placement placement_of(const Place& place, const rendezvous::Placement& base);
 
 }  // namespace lockstep::elastic

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the workers of a run (its members) and its coordinator tell each other. A generation is a set of members
-// that train together; its number grows with every change of membership and is never used twice. Steps count as
-// in training: after step s a state is that of step s, a new run has that of step 0.
+// What the workers of a run (its members) and its coordinator tell each other. A generation is a set of
+// members that train together; its number grows with every change of membership and is never used twice.
+// Steps count as in training: after step s a state is that of step s, a new run has that of step 0.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep::elastic {
 
-using MemberId = std::uint64_t;  // of one process, for its life; drawn by itself
+using MemberId = std::uint64_t;  // of one process, for its life; random, drawn by whoever starts it
 using Generation = std::uint64_t;
 
 inline constexpr std::int64_t kNoStep = -1;
@@ -22,11 +22,14 @@ inline constexpr std::int64_t kNoStep = -1;
 // "I am in no generation and want a place in the next one." Ends the generation that it was in, if any.
 struct Join {
   MemberId member = 0;
-  std::string host;               // equal for members of one host
-  Generation generation = 0;      // the last one that it was in; 0: none
-  std::int64_t held = kNoStep;    // the step whose state it holds a part of; kNoStep: it holds nothing
-  std::int64_t voted = kNoStep;   // the step that it voted for and never heard the decision of
-  std::string reason;             // why it left; for people
+  std::string host = {};         // equal for members of one host
+  Generation generation = 0;     // the last one that it was in; 0: none
+  std::int64_t held = kNoStep;   // the step whose state it holds a part of; kNoStep: it holds nothing
+  std::int64_t voted = kNoStep;  // the step that it voted for and never heard the decision of
+  std::string reason = {};       // why it left; for people
+  // Counts the Joins of this member from 1: one that was on its way for so long that a later one has come
+  // before it, and one that comes twice, say nothing.
+  std::uint64_t attempt = 0;
   bool operator==(const Join&) const = default;
 };
 
@@ -70,10 +73,12 @@ using FromMember = std::variant<Join, Begun, Beat, Vote, Leave>;
 struct Place {
   Generation generation = 0;
   std::int32_t rank = 0;
-  std::vector<MemberId> members;      // by rank
+  std::vector<MemberId> members = {};  // by rank
   // The newest step that was decided: who has voted for it and never heard applies it now; who has voted for
   // a later one forgets that. kNoStep: none was.
   std::int64_t decided = kNoStep;
+  // Where the members of the generation meet, on the host of the coordinator; set by whoever serves there.
+  std::uint16_t rendezvous_port = 0;
   bool operator==(const Place&) const = default;
 };
 
@@ -88,16 +93,34 @@ struct Decision {
 // The generation has lost a member: forget the step under way, and join again.
 struct Abandon {
   Generation generation = 0;
-  std::string reason;
+  std::string reason = {};
   bool operator==(const Abandon&) const = default;
 };
 
 // The run goes on without this member, or is over: end.
 struct Dismiss {
-  std::string reason;
+  std::string reason = {};
   bool operator==(const Dismiss&) const = default;
 };
 
 using FromCoordinator = std::variant<Place, Decision, Abandon, Dismiss>;
+
+// --- To an agent, which keeps workers running on a further host.
+
+// The process of this member must end, if it is one of yours.
+struct Kill {
+  MemberId member = 0;
+  std::string reason;
+  bool operator==(const Kill&) const = default;
+};
+
+// The run is over.
+struct Over {
+  bool is_finished = false;
+  std::string reason;
+  bool operator==(const Over&) const = default;
+};
+
+using ToAgent = std::variant<Kill, Over>;
 
 }  // namespace lockstep::elastic

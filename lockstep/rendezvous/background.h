@@ -18,6 +18,7 @@ class Background {
   // UsageError when there is no descriptor left.
   explicit Background(std::function<void(std::stop_token)> work);
 
+  void request_stop() { thread_.request_stop(); }
   // Asks the work to stop and waits for its end, after which failed() does not change.
   void stop();
 

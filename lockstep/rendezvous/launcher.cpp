@@ -14,10 +14,10 @@
 #include "lockstep/base/error.h"
 #include "lockstep/rendezvous/background.h"
 #include "lockstep/rendezvous/open_files.h"
-#include "lockstep/rendezvous/relay.h"
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/rendezvous/signal_inbox.h"
 #include "lockstep/rendezvous/worker_environment.h"
+#include "lockstep/rendezvous/worker_output.h"
 
 namespace lockstep::rendezvous {
 namespace {
@@ -43,16 +43,11 @@ class Crew {
       : grace_(options.grace),
         grace_after_signal_(options.grace_after_signal.count() > 0 ? options.grace_after_signal
                                                                    : options.grace),
-        inbox_(inbox),
-        output_(STDOUT_FILENO),
-        error_output_(STDERR_FILENO) {}
+        inbox_(inbox) {}
 
   void start(Rank rank, const SpawnOptions& options) {
     Worker& worker = workers_.emplace_back(Worker{rank, ChildProcess(options)});
-    if (!options.capture_output) return;
-    const std::string prefix = fmt::format("[{}] ", rank);
-    relays_.emplace_back(std::move(worker.process.output()), output_, LinePrefix(prefix));
-    relays_.emplace_back(std::move(worker.process.error_output()), error_output_, LinePrefix(prefix));
+    if (options.capture_output) output_.add(worker.process, fmt::format("[{}] ", rank));
   }
 
   // Ends the ranks when what they need, if anything, fails.
@@ -65,9 +60,7 @@ class Crew {
       reap();
       press_on();
     }
-    // Whoever still holds the other end is not one of ours.
-    for (Relay& relay : relays_) relay.finish();
-    relays_.clear();
+    output_.finish();
     drain_output();
     return result_;
   }
@@ -76,32 +69,21 @@ class Crew {
   void end_now() { end_by_ = Deadline::after(milliseconds(0)); }
 
   void relay_output() {
-    relays_.remove_if([](Relay& relay) {
-      const bool open = relay.pump();
-      if (!open) relay.finish();
-      return !open;
-    });
-    flush_output();
-  }
-
-  void flush_output() {
-    for (Outlet* outlet : {&output_, &error_output_}) {
-      outlet->flush();
-      if (outlet->error() == 0 || result_.output_error != 0) continue;
-      result_.output_error = outlet->error();
-      end_now();  // nobody can see what the ranks have to say
-    }
+    output_.pump();
+    if (output_.error() == 0 || result_.output_error != 0) return;
+    result_.output_error = output_.error();
+    end_now();  // nobody can see what the ranks have to say
   }
 
   // A slow reader gets all the time it wants, until somebody asks us to end.
   void drain_output() {
-    flush_output();
-    while (output_.pending() || error_output_.pending()) {
+    relay_output();
+    while (output_.pending()) {
       result_.output_dropped = drop_output_at_ && drop_output_at_->passed();
       if (result_.output_dropped) return;
       wait_for_event(drop_output_at_, nullptr);
       forward_signals();
-      flush_output();
+      relay_output();
     }
   }
 
@@ -116,12 +98,7 @@ class Crew {
     for (const Worker& worker : workers_) {
       if (worker.process.running()) entries.push_back({worker.process.pid_fd(), POLLIN, 0});
     }
-    for (const Relay& relay : relays_) {
-      if (relay.wants_more()) entries.push_back({relay.fd(), POLLIN, 0});
-    }
-    for (const Outlet* outlet : {&output_, &error_output_}) {
-      if (outlet->pending()) entries.push_back({outlet->fd(), POLLOUT, 0});
-    }
+    output_.add_to(entries);
     if (needed != nullptr) entries.push_back({needed->fd(), POLLIN, 0});
     int timeout_ms = -1;
     // A longer one is looked at again after an hour.
@@ -178,9 +155,7 @@ class Crew {
   milliseconds grace_after_signal_;
   SignalInbox& inbox_;
   std::list<Worker> workers_;
-  Outlet output_;
-  Outlet error_output_;
-  std::list<Relay> relays_;
+  WorkerOutput output_;
   LaunchResult result_;
   std::optional<Deadline> end_by_;  // of the present stage of ending
   bool terminated_ = false;
@@ -206,21 +181,6 @@ WorkerGroup group_of(const LaunchOptions& options, const Secret& secret) {
     group.run = hosts->run;
   }
   return group;
-}
-
-Secret find_or_make_secret(bool one_host) {
-  Secret secret = Secret::from_environment();
-  // Between hosts a secret made here would be unknown to the other launchers.
-  return secret.empty() && one_host ? Secret::generate() : secret;
-}
-
-// The ranks would be refused too, but on every node before one is started it is said once.
-void expect_secret(const WorkerGroup& group) {
-  if (!group.secret.empty() || is_loopback(group.master) || transport::tls_from_environment()) return;
-  throw UsageError(
-      fmt::format("ranks will not meet at {} without a secret: make one with `lockstep keygen FILE`, copy "
-                  "it to all hosts and set LOCKSTEP_SECRET_FILE",
-                  group.master.to_string()));
 }
 
 // Each worker is watched through a descriptor, and comes to the rendezvous with a connection.
@@ -250,14 +210,14 @@ LaunchResult launch(const LaunchOptions& options) {
                      .environment = {},
                      .capture_output = options.prefix_output,
                      .signal_mask = {}};
-  WorkerGroup group = group_of(options, find_or_make_secret(!options.hosts));
+  WorkerGroup group = group_of(options, secret_for_workers(!options.hosts));
   require_descriptors(options, group);
 
   SignalInbox inbox({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
   spawn.signal_mask = inbox.mask_before();
   std::optional<Server> server;
   if (group.node_rank == 0) {
-    expect_secret(group);
+    require_secret(group.master, group.secret);
     server.emplace(ServerOptions{.listen = listening_address(group.master),
                                  .world = group.world,
                                  .run = group.run,

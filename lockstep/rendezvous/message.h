@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages of a rendezvous, over authenticated connections. Each is a header of kHeaderBytes (magic,
-// protocol version, type, length of what follows) and a body; integers are little-endian, texts have a
-// 16-bit length before them. A rank sends an Arrival; the server answers with the table or a refusal.
+// The messages of a rendezvous, over authenticated connections, in the form of
+// transport/connect/message_bytes.h. A rank sends an Arrival; the server answers with the table or a refusal.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +11,12 @@
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/rendezvous/table.h"
+#include "lockstep/transport/connect/message_bytes.h"
 
 namespace lockstep::rendezvous {
 
 inline constexpr std::uint16_t kProtocolVersion = 1;
-inline constexpr std::size_t kHeaderBytes = 12;
+inline constexpr std::size_t kHeaderBytes = transport::kMessageHeaderBytes;
 
 // The values are on the wire: never renumber.
 enum class MessageType : std::uint8_t { arrival = 1, table = 2, refusal = 3 };

@@ -3,7 +3,25 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/transport/connect/tls.h"
+
 namespace lockstep::rendezvous {
+
+transport::Secret secret_for_workers(bool one_host) {
+  transport::Secret secret = transport::Secret::from_environment();
+  return secret.empty() && one_host ? transport::Secret::generate() : secret;
+}
+
+void require_secret(const transport::Address& master, const transport::Secret& secret) {
+  if (!secret.empty() || is_loopback(master) || transport::tls_from_environment()) return;
+  throw UsageError(
+      fmt::format("ranks will not meet at {} without a secret: make one with `lockstep keygen FILE`, copy "
+                  "it to all hosts and set LOCKSTEP_SECRET_FILE",
+                  master.to_string()));
+}
 
 Environment worker_environment(const Environment& base, const WorkerGroup& group, int local_rank) {
   Environment result = base;

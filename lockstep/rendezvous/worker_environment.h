@@ -23,6 +23,13 @@ struct WorkerGroup {
   int pretended_hosts = 1;   // as LaunchOptions has them
 };
 
+// That of the environment; one is made when there is none and the workers are all on this host, for nobody
+// else would know it.
+transport::Secret secret_for_workers(bool one_host);
+
+// UsageError when workers would be refused at the address, before any of them is started.
+void require_secret(const transport::Address& master, const transport::Secret& secret);
+
 // Pure: the environment of one worker, from the launcher's own. What other launchers left there about ranks
 // under names that would be believed first is removed; OMP_NUM_THREADS is kept when it is set.
 Environment worker_environment(const Environment& base, const WorkerGroup& group, int local_rank);

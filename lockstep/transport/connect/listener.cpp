@@ -15,6 +15,7 @@
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <fmt/format.h>
+#include <sys/eventfd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/log.h"
@@ -38,6 +39,12 @@ Descriptor open_checked(const Address& address, const Credentials& credentials) 
   return open_listening_socket(address);
 }
 
+Descriptor open_event() {
+  Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) throw std::system_error(errno, std::generic_category());
+  return event;
+}
+
 }  // namespace
 
 class Listener::Impl {
@@ -48,7 +55,8 @@ class Listener::Impl {
         socket_(open_checked(address, credentials_)),
         address_(bound_address(socket_.get(), address)),
         watch_(io_, socket_.get()),
-        pause_(io_) {
+        pause_(io_),
+        news_(open_event()) {
     // Checks our identity here, where the caller can see the error.
     const Handshake trial(Side::listener, credentials_.me, credentials_.secret, Nonce{});
     wait_for_strangers();
@@ -70,13 +78,16 @@ class Listener::Impl {
           "nobody connected to {} within {:.1f} s ({} refused, {} too slow)", address_.to_string(),
           std::chrono::duration<double>(deadline.waited()).count(), counters_.refused, counters_.timed_out));
     }
-    if (ready_.empty()) {
-      throw CommError(fmt::format("{} accepts no more connections: {}", address_.to_string(), *stopped_));
-    }
-    AuthenticatedConnection first = std::move(ready_.front());
-    ready_.pop_front();
-    return first;
+    return take_first();
   }
+
+  std::optional<AuthenticatedConnection> try_accept() {
+    const std::lock_guard lock(mutex_);
+    if (ready_.empty() && !stopped_) return std::nullopt;
+    return take_first();
+  }
+
+  int fd() const { return news_.get(); }
 
   ListenerCounters counters() const {
     const std::lock_guard lock(mutex_);
@@ -84,6 +95,22 @@ class Listener::Impl {
   }
 
  private:
+  AuthenticatedConnection take_first() {
+    if (ready_.empty()) {
+      throw CommError(fmt::format("{} accepts no more connections: {}", address_.to_string(), *stopped_));
+    }
+    AuthenticatedConnection first = std::move(ready_.front());
+    ready_.pop_front();
+    eventfd_t count = 0;
+    if (ready_.empty() && !stopped_) ::eventfd_read(news_.get(), &count);
+    return first;
+  }
+
+  void tell() {
+    ::eventfd_write(news_.get(), 1);
+    arrived_.notify_all();
+  }
+
   // What no single stranger is to blame for ends the listener, and accept() says so.
   void run() {
     try {
@@ -91,7 +118,7 @@ class Listener::Impl {
     } catch (const std::exception& error) {
       const std::lock_guard lock(mutex_);
       stopped_ = error.what();
-      arrived_.notify_all();
+      tell();
     }
   }
 
@@ -183,8 +210,9 @@ class Listener::Impl {
   void deliver(AuthenticatedConnection peer) {
     const std::lock_guard lock(mutex_);
     ++counters_.accepted;
-    if (ready_.size() < kMaxReady) ready_.push_back(std::move(peer));
-    arrived_.notify_one();
+    if (ready_.size() == kMaxReady) return;
+    ready_.push_back(std::move(peer));
+    tell();
   }
 
   void count(std::uint64_t ListenerCounters::*counter) {
@@ -211,6 +239,7 @@ class Listener::Impl {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable arrived_;
+  Descriptor news_;  // an event, set while there is something to accept
   std::deque<AuthenticatedConnection> ready_;
   ListenerCounters counters_;
   std::optional<std::string> stopped_;  // why the thread has ended
@@ -233,6 +262,14 @@ const Address& Listener::address() const {
 
 AuthenticatedConnection Listener::accept(Deadline deadline) {
   return impl_->accept(deadline);
+}
+
+std::optional<AuthenticatedConnection> Listener::try_accept() {
+  return impl_->try_accept();
+}
+
+int Listener::fd() const {
+  return impl_->fd();
 }
 
 ListenerCounters Listener::counters() const {

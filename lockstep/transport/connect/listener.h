@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/transport/connect/address.h"
@@ -48,6 +49,11 @@ class Listener {
 
   // The next connection that proved itself. Timeout at the deadline, CommError when the listener had to stop.
   AuthenticatedConnection accept(Deadline deadline);
+
+  // The same when there is one, without waiting. CommError when the listener had to stop.
+  std::optional<AuthenticatedConnection> try_accept();
+  // Readable while try_accept() has something to say.
+  int fd() const;
 
   ListenerCounters counters() const;
 

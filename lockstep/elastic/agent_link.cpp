@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/elastic/agent_link.h"
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
+#include "lockstep/elastic/message_codec.h"
+#include "lockstep/rendezvous/open_files.h"
+
+namespace lockstep::elastic {
+namespace {
+
+// So long a try to reach the coordinator may keep this process from ending.
+constexpr std::chrono::milliseconds kTryTime{500};
+
+transport::Descriptor open_event() {
+  transport::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) rendezvous::cannot("watch a thread");
+  return event;
+}
+
+}  // namespace
+
+AgentLink::AgentLink(Options options)
+    : options_(std::move(options)), news_(open_event()), wake_(open_event()) {
+  options_.credentials.me.rank = kAgentRank;
+  thread_ = std::jthread([this, channel = connect(options_.reconnect_timeout)](
+                             const std::stop_token& stop) mutable { run(std::move(channel), stop); });
+}
+
+AgentLink::~AgentLink() {
+  thread_.request_stop();
+  ::eventfd_write(wake_.get(), 1);
+}
+
+ControlChannel AgentLink::connect(std::chrono::nanoseconds time) const {
+  return {transport::dial(options_.coordinator, options_.credentials, Deadline::after(time)).connection,
+          Sender::coordinator};
+}
+
+// --- The thread
+
+void AgentLink::run(ControlChannel channel, const std::stop_token& stop) {
+  std::optional<ControlChannel> present = std::move(channel);
+  while (present && !stop.stop_requested()) {
+    try {
+      listen(*present, stop);
+    } catch (const Error& error) {
+      log::warning(fmt::format("the connection to the coordinator has ended: {}", error.what()));
+      present.reset();  // before there is another one
+      present = reconnect(stop);
+    }
+  }
+}
+
+void AgentLink::listen(ControlChannel& channel, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::array<pollfd, 2> entries = {{{wake_.get(), POLLIN, 0}, {channel.fd(), channel.events(), 0}}};
+    if (!channel.has_more()) ::poll(entries.data(), entries.size(), -1);
+    for (const auto& [type, body] : channel.receive()) put(decode_to_agent(type, body));
+  }
+}
+
+std::optional<ControlChannel> AgentLink::reconnect(const std::stop_token& stop) {
+  const Deadline limit = Deadline::after(options_.reconnect_timeout);
+  while (!stop.stop_requested()) {
+    try {
+      return connect(kTryTime);
+    } catch (const CommError& error) {
+      if (!limit.passed()) continue;
+      put(Over{false, fmt::format("the coordinator is away: {}", error.what())});
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+void AgentLink::put(const ToAgent& order) {
+  const std::lock_guard lock(mutex_);
+  orders_.push_back(order);
+  ::eventfd_write(news_.get(), 1);
+}
+
+// --- The supervisor
+
+void AgentLink::add_to(std::vector<pollfd>& entries) const {
+  entries.push_back({news_.get(), POLLIN, 0});
+}
+
+void AgentLink::turn() {
+  eventfd_t ignored = 0;
+  ::eventfd_read(news_.get(), &ignored);
+  const std::lock_guard lock(mutex_);
+  for (const ToAgent& order : std::exchange(orders_, {})) {
+    if (const auto* kill = std::get_if<Kill>(&order)) fences_.push_back({kill->member, kill->reason});
+    if (const auto* over = std::get_if<Over>(&order)) end_ = End{over->is_finished, over->reason};
+  }
+}
+
+std::vector<Fence> AgentLink::take_fences() {
+  return std::exchange(fences_, {});
+}
+
+Control::Standing AgentLink::standing(MemberId) const {
+  return {.name = "", .phase = "on this host", .has_trained = false, .has_left = std::nullopt};
+}
+
+}  // namespace lockstep::elastic

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lockstep/elastic/control.h"
+#include "lockstep/elastic/control_channel.h"
+#include "lockstep/transport/connect/listener.h"
+
+namespace lockstep::elastic {
+
+// The coordinator as an agent sees it: it says which workers must end, and when the run is over.
+class AgentLink final : public Control {
+ public:
+  struct Options {
+    transport::Address coordinator;
+    transport::Credentials credentials;  // role "elastic"
+    std::chrono::milliseconds reconnect_timeout{60'000};
+  };
+  // Connects. Errors as transport::dial().
+  explicit AgentLink(Options options);
+  ~AgentLink() override;
+
+  void add_to(std::vector<pollfd>& entries) const override;
+  std::optional<Clock::time_point> next_deadline() const override { return std::nullopt; }
+  void turn() override;
+  // Its connection tells the coordinator.
+  void lose(MemberId, const std::string&) override {}
+  std::vector<Fence> take_fences() override;
+  const std::optional<End>& end() const override { return end_; }
+  // Nothing is known here but how it ends.
+  Standing standing(MemberId) const override;
+  bool has_others() const override { return false; }
+
+ private:
+  ControlChannel connect(std::chrono::nanoseconds time) const;
+  void run(ControlChannel channel, const std::stop_token& stop);
+  void listen(ControlChannel& channel, const std::stop_token& stop);
+  std::optional<ControlChannel> reconnect(const std::stop_token& stop);
+  void put(const ToAgent& order);
+
+  Options options_;
+  std::vector<Fence> fences_;
+  std::optional<End> end_;
+
+  transport::Descriptor news_;
+  transport::Descriptor wake_;  // of the thread
+  std::mutex mutex_;            // guards what follows
+  std::vector<ToAgent> orders_;
+
+  std::jthread thread_;  // the last: it uses the others
+};
+
+}  // namespace lockstep::elastic

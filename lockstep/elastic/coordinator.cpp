@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/elastic/coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/elastic/ranks.h"
+
+namespace lockstep::elastic {
+namespace {
+
+constexpr const char* kFinished = "the run is finished";
+
+GenerationSize size_of(const CoordinatorOptions& options) {
+  return {.least = options.min_members, .most = options.max_members, .multiple = options.multiple};
+}
+
+LivenessLimits limits_of(const CoordinatorOptions& options) {
+  return {.beat_timeout = options.beat_timeout, .stall_timeout = options.stall_timeout};
+}
+
+void check(const CoordinatorOptions& options) {
+  const auto [expected, least, most, multiple] =
+      std::tuple(options.expected, options.min_members, options.max_members, options.multiple);
+  if (least < 1 || multiple < 1 || least > most || expected < 1 ||
+      places_for(static_cast<std::size_t>(most), size_of(options)) == 0) {
+    throw UsageError(
+        fmt::format("{} to {} workers in multiples of {}, {} at the begin: no such number exists", least,
+                    most, multiple, expected));
+  }
+}
+
+}  // namespace
+
+Coordinator::Coordinator(const CoordinatorOptions& options, Time now)
+    : options_(options),
+      generation_(options.last_generation),
+      decided_(options.decided),
+      members_(options.last_members) {
+  check(options);
+  // Those of a coordinator before this one are awaited as after any loss: they may hold what nobody else
+  // does.
+  for (const MemberId member : members_) {
+    known_.emplace(member, Known{.join = {.member = member},
+                                 .wants_place = false,
+                                 .duty = Duty::come_back,
+                                 .liveness = Liveness(now)});
+  }
+  if (members_.empty()) short_since_ = now;
+}
+
+Outputs Coordinator::hear(const FromMember& message, Time now) {
+  const MemberId from = std::visit([](const auto& told) { return told.member; }, message);
+  if (fenced_.contains(from)) {
+    dismiss(from, "it was given up before");
+    return take_outputs();
+  }
+  const auto known = known_.find(from);
+  if (known != known_.end()) known->second.liveness.hear(now);
+  std::visit([&](const auto& told) { on(told, now); }, message);
+  advance(now);
+  return take_outputs();
+}
+
+void Coordinator::on(const Join& join, Time now) {
+  if (phase_ == Phase::finishing || phase_ == Phase::ended) {
+    dismiss(join.member, kFinished);
+    known_.erase(join.member);
+    return;
+  }
+  const auto [found, is_new] = known_.try_emplace(join.member, Known{.liveness = Liveness(now)});
+  Known& known = found->second;
+  if (!is_new && join.attempt <= known.join.attempt) return;
+  const bool leaves = phase_ == Phase::running && !known.wants_place;
+  known = {.join = join, .order = is_new ? ++joins_ : known.order, .liveness = Liveness(now)};
+  if (leaves) abandon(fmt::format("member {:x} has left: {}", join.member, join.reason), now);
+}
+
+void Coordinator::on(const Begun& begun, Time now) {
+  Known* const known = placed(begun.member, begun.generation);
+  if (known == nullptr || known->begun) return;
+  known->begun = begun.step;
+  begin_if_all_have(now);
+}
+
+void Coordinator::begin_if_all_have(Time now) {
+  const std::optional<std::int64_t> step = known_.at(members_.front()).begun;
+  for (const MemberId member : members_) {
+    const std::optional<std::int64_t> other = known_.at(member).begun;
+    if (!other || !step) return;
+    if (*other != *step) {
+      return abandon(fmt::format("members disagree whether to go on from step {} or {}", *step, *other), now);
+    }
+  }
+  has_begun_ = true;
+  const bool is_rollback = *step < decided_;
+  decided_ = *step;
+  if (is_rollback) outputs_.push_back(Record{generation_, members_, decided_, is_rollback});
+}
+
+void Coordinator::on(const Beat& beat, Time now) {
+  const auto known = known_.find(beat.member);
+  if (known != known_.end()) known->second.liveness.hear(beat, now);
+}
+
+void Coordinator::on(const Vote& vote, Time) {
+  Known* const known = placed(vote.member, vote.generation);
+  if (known == nullptr || !known->begun) return;
+  if (vote.step != (has_begun_ ? decided_ : *known->begun) + 1) return;
+  known->has_voted = true;
+  decide_if_all_voted();
+}
+
+void Coordinator::decide_if_all_voted() {
+  const auto has_voted = [&](MemberId member) { return known_.at(member).has_voted; };
+  if (!std::ranges::all_of(members_, has_voted)) return;
+  ++decided_;
+  const bool regroup = would_grow();
+  for (const MemberId member : members_) {
+    known_.at(member).has_voted = false;
+    outputs_.push_back(Send{member, Decision{generation_, decided_, regroup}});
+  }
+  if (regroup) phase_ = Phase::gathering;
+}
+
+void Coordinator::on(const Leave& leave, Time) {
+  const auto known = known_.find(leave.member);
+  if (known == known_.end()) return;
+  const bool had_place = !known->second.wants_place;
+  known_.erase(known);
+  if (!had_place || phase_ == Phase::finishing) return;
+  phase_ = Phase::finishing;
+  for (const MemberId member : waiting()) {
+    dismiss(member, kFinished);
+    known_.erase(member);
+  }
+}
+
+Outputs Coordinator::lose(MemberId member, const std::string& reason, Time now) {
+  const auto known = known_.find(member);
+  if (known == known_.end()) return {};
+  const bool breaks = phase_ == Phase::running && !known->second.wants_place;
+  known_.erase(known);
+  if (breaks) abandon(fmt::format("member {:x} was lost: {}", member, reason), now);
+  advance(now);
+  return take_outputs();
+}
+
+Outputs Coordinator::tick(Time now) {
+  fence_silent(now);
+  advance(now);
+  return take_outputs();
+}
+
+void Coordinator::fence_silent(Time now) {
+  std::optional<std::string> broken;
+  for (auto known = known_.begin(); known != known_.end();) {
+    const auto& [member, state] = *known;
+    const auto failure = state.liveness.failure(state.duty, limits_of(options_), now);
+    if (!failure) {
+      ++known;
+      continue;
+    }
+    dismiss(member, *failure);
+    outputs_.push_back(Fence{member, *failure});
+    fenced_.insert(member);
+    if (!state.wants_place && !broken) broken = fmt::format("member {:x} was given up: {}", member, *failure);
+    known = known_.erase(known);
+  }
+  if (broken && phase_ == Phase::running) abandon(*broken, now);
+}
+
+void Coordinator::abandon(const std::string& reason, Time now) {
+  phase_ = Phase::gathering;
+  for (const MemberId member : members_) {
+    const auto known = known_.find(member);
+    if (known == known_.end() || known->second.wants_place) continue;
+    known->second.duty = Duty::come_back;
+    known->second.liveness.renew(now);
+    outputs_.push_back(Send{member, Abandon{generation_, reason}});
+  }
+}
+
+void Coordinator::advance(Time now) {
+  if (phase_ == Phase::finishing && !is_anyone_awaited()) return end(true, kFinished);
+  if (phase_ != Phase::gathering || is_anyone_awaited()) return;
+  const std::vector<MemberId> candidates = waiting();
+  const bool is_late = short_since_ && now >= *short_since_ + options_.join_timeout;
+  // Nobody is known who could be missing: all that the run was started with are waited for.
+  const bool is_first = members_.empty();
+  if (is_first && !is_late && candidates.size() < static_cast<std::size_t>(options_.expected)) return;
+  const std::vector<MemberId> members = choose(candidates);
+  if (!members.empty()) return form(members, now);
+  if (is_late) {
+    return end(false, fmt::format("there are {} workers, fewer than the {} that are needed, since {:.0f} s",
+                                  candidates.size(), options_.min_members,
+                                  std::chrono::duration<double>(options_.join_timeout).count()));
+  }
+  if (!short_since_) short_since_ = now;
+}
+
+void Coordinator::form(const std::vector<MemberId>& members, Time now) {
+  // Who was in the newest generation knows best what was decided; this coordinator may be younger than that,
+  // and its log may know of a generation that nobody was told of, or be older than the members.
+  Generation newest = 0;
+  for (const MemberId member : waiting()) newest = std::max(newest, known_.at(member).join.generation);
+  for (const MemberId member : waiting()) {
+    const Join& join = known_.at(member).join;
+    if (join.generation == newest) decided_ = std::max(decided_, join.held);
+  }
+  generation_ = std::max(generation_, newest) + 1;
+  members_ = members;
+  phase_ = Phase::running;
+  has_begun_ = false;
+  short_since_.reset();
+  outputs_.push_back(Record{generation_, members_, decided_, false});
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    Known& known = known_.at(members_[rank]);
+    known.wants_place = false;
+    known.duty = Duty::train;
+    known.liveness.renew(now);
+    outputs_.push_back(
+        Send{members_[rank], Place{generation_, static_cast<std::int32_t>(rank), members_, decided_}});
+  }
+}
+
+void Coordinator::end(bool is_finished, const std::string& reason) {
+  phase_ = Phase::ended;
+  for (const auto& [member, known] : known_) dismiss(member, reason);
+  known_.clear();
+  outputs_.push_back(End{is_finished, reason});
+}
+
+void Coordinator::dismiss(MemberId member, const std::string& reason) {
+  outputs_.push_back(Send{member, Dismiss{reason}});
+}
+
+std::optional<Time> Coordinator::next_deadline() const {
+  std::optional<Time> next;
+  const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
+  for (const auto& [member, known] : known_) {
+    consider(known.liveness.deadline(known.duty, limits_of(options_)));
+  }
+  if (phase_ == Phase::gathering && short_since_) consider(*short_since_ + options_.join_timeout);
+  return next;
+}
+
+Coordinator::Known* Coordinator::placed(MemberId member, Generation generation) {
+  if (phase_ != Phase::running || generation != generation_) return nullptr;
+  const auto known = known_.find(member);
+  return known == known_.end() || known->second.wants_place ? nullptr : &known->second;
+}
+
+std::vector<MemberId> Coordinator::waiting() const {
+  std::vector<std::pair<std::pair<std::size_t, std::uint64_t>, MemberId>> by_rank_and_order;
+  for (const auto& [member, known] : known_) {
+    if (!known.wants_place) continue;
+    const auto rank = static_cast<std::size_t>(std::ranges::find(members_, member) - members_.begin());
+    by_rank_and_order.push_back({{rank, known.order}, member});
+  }
+  std::ranges::sort(by_rank_and_order);
+  std::vector<MemberId> members;
+  for (const auto& [place, member] : by_rank_and_order) members.push_back(member);
+  return members;
+}
+
+std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members) const {
+  std::vector<Candidate> candidates;
+  for (const MemberId member : members) candidates.push_back({member, known_.at(member).join.host});
+  return choose_members(std::move(candidates), size_of(options_));
+}
+
+bool Coordinator::would_grow() const {
+  return places_for(members_.size() + waiting().size(), size_of(options_)) > members_.size();
+}
+
+bool Coordinator::is_anyone_awaited() const {
+  return std::ranges::any_of(known_, [](const auto& entry) { return !entry.second.wants_place; });
+}
+
+Outputs Coordinator::take_outputs() {
+  return std::exchange(outputs_, {});
+}
+
+}  // namespace lockstep::elastic

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/elastic/coordinator_server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
+#include "lockstep/elastic/message_codec.h"
+
+namespace lockstep::elastic {
+namespace {
+
+constexpr std::chrono::seconds kTimeToSpeak{10};  // from the proof to the first message
+
+Time now() {
+  return Clock::now().time_since_epoch();
+}
+
+CoordinatorOptions with_log(CoordinatorOptions options, const DecisionLog& log) {
+  options.last_generation = log.last_generation();
+  options.last_members = log.last_members();
+  options.decided = log.decided();
+  return options;
+}
+
+MemberId member_of(const FromMember& message) {
+  return std::visit([](const auto& one) { return one.member; }, message);
+}
+
+}  // namespace
+
+CoordinatorServer::CoordinatorServer(Options options)
+    : options_(std::move(options)),
+      log_(options_.log_path),
+      coordinator_(with_log(options_.coordinator, log_), now()),
+      listener_(options_.listen, options_.credentials),
+      meetings_(options_.listen, options_.credentials) {}
+
+// --- Waiting
+
+void CoordinatorServer::add_to(std::vector<pollfd>& entries) const {
+  entries.push_back({listener_.fd(), POLLIN, 0});
+  for (const Guest& guest : guests_) entries.push_back({guest.channel.fd(), guest.channel.events(), 0});
+  for (const ControlChannel& agent : agents_) entries.push_back({agent.fd(), agent.events(), 0});
+}
+
+std::optional<Clock::time_point> CoordinatorServer::next_deadline() const {
+  std::optional<Clock::time_point> next;
+  const auto earlier = [&next](Clock::time_point time) { next = next ? std::min(*next, time) : time; };
+  if (const std::optional<Time> deadline = coordinator_.next_deadline()) {
+    earlier(Clock::time_point(std::chrono::duration_cast<Clock::duration>(*deadline)));
+  }
+  for (const Guest& guest : guests_) {
+    if (guest.channel.has_more()) earlier(Clock::now());
+    if (guest.member == 0) earlier(guest.since + kTimeToSpeak);
+  }
+  return next;
+}
+
+// --- What comes in
+
+void CoordinatorServer::turn() {
+  admit();
+  listen_to_agents();
+  for (Guest& guest : guests_) listen_to(guest);
+  drop_lost();
+  perform(coordinator_.tick(now()));
+  drop_lost();
+}
+
+void CoordinatorServer::admit() {
+  while (auto newcomer = listener_.try_accept()) {
+    ControlChannel channel(std::move(newcomer->connection), Sender::member);
+    if (newcomer->peer.rank == kAgentRank) {
+      agents_.push_back(std::move(channel));
+      if (end_) tell_agents(Over{end_->is_finished, end_->reason});
+    } else {
+      guests_.emplace_back(std::move(channel));
+    }
+  }
+}
+
+// They have nothing to say; that one is gone is seen by reading.
+void CoordinatorServer::listen_to_agents() {
+  std::erase_if(agents_, [](ControlChannel& agent) {
+    try {
+      agent.flush();
+      return !agent.receive().empty();
+    } catch (const Error&) {
+      return true;
+    }
+  });
+}
+
+void CoordinatorServer::listen_to(Guest& guest) {
+  try {
+    guest.channel.flush();
+    for (const auto& [type, body] : guest.channel.receive()) {
+      if (!guest.lost) hear(guest, decode_from_member(type, body));
+    }
+    if (guest.member == 0 && guest.since + kTimeToSpeak <= Clock::now()) guest.lost = "it says nothing";
+  } catch (const PeerLost& error) {
+    guest.lost = fmt::format("its connection has ended: {}", error.what());
+  } catch (const DataError& error) {
+    guest.lost = fmt::format("what it says makes no sense: {}", error.what());
+  }
+}
+
+void CoordinatorServer::hear(Guest& guest, const FromMember& message) {
+  const MemberId member = member_of(message);
+  if (guest.member == 0) {
+    // A member that has connected again may be here before the end of its last connection was seen.
+    if (Guest* former = guest_of(member)) former->member = 0, former->lost = "it has connected again";
+    guest.member = member;
+  }
+  if (member != guest.member || member == 0) throw DataError("a member speaks for another one");
+  note(message);
+  perform(coordinator_.hear(message, now()));
+  // The end of the connection tells it that it was heard.
+  if (std::holds_alternative<Leave>(message)) guest.member = 0, guest.lost = "it has left";
+}
+
+void CoordinatorServer::note(const FromMember& message) {
+  Known& known = known_[member_of(message)];
+  if (const auto* join = std::get_if<Join>(&message)) {
+    known.host = join->host;
+    known.phase = "while it waited for a place";
+  } else if (const auto* begun = std::get_if<Begun>(&message)) {
+    known.phase = fmt::format("in step {}", begun->step + 1);
+  } else if (const auto* vote = std::get_if<Vote>(&message)) {
+    known.phase = fmt::format("after its vote for step {}", vote->step);
+  } else if (std::holds_alternative<Leave>(message)) {
+    known.has_left = true;
+    known.phase = "after everything was done";
+  }
+}
+
+CoordinatorServer::Guest* CoordinatorServer::guest_of(MemberId member) {
+  const auto found = std::find_if(guests_.begin(), guests_.end(), [member](const Guest& guest) {
+    return guest.member == member && !guest.lost;
+  });
+  return found == guests_.end() ? nullptr : &*found;
+}
+
+// What the coordinator says to that may lose further ones.
+void CoordinatorServer::drop_lost() {
+  const auto is_lost = [](const Guest& guest) { return guest.lost.has_value(); };
+  for (auto guest = std::find_if(guests_.begin(), guests_.end(), is_lost); guest != guests_.end();
+       guest = std::find_if(guests_.begin(), guests_.end(), is_lost)) {
+    const MemberId member = guest->member;
+    const std::string reason = *guest->lost;
+    guests_.erase(guest);
+    if (member != 0) lose(member, reason);
+  }
+}
+
+void CoordinatorServer::lose(MemberId member, const std::string& reason) {
+  perform(coordinator_.lose(member, reason, now()));
+}
+
+// --- What is to be done
+
+void CoordinatorServer::perform(const Outputs& outputs) {
+  for (const Output& output : outputs) {
+    std::visit([this](const auto& one) { perform(one); }, output);
+  }
+}
+
+void CoordinatorServer::perform(const Send& send) {
+  FromCoordinator message = send.message;
+  Known& known = known_[send.to];
+  if (auto* place = std::get_if<Place>(&message)) {
+    place->rendezvous_port = meeting_of(*place);
+    known.rank = place->rank;
+    known.phase = fmt::format("while generation {} came together", place->generation);
+  } else if (const auto* decision = std::get_if<Decision>(&message)) {
+    known.phase = fmt::format("in step {}", decision->step + 1);
+    known.has_trained = true;
+  } else if (const auto* abandon = std::get_if<Abandon>(&message)) {
+    if (abandon->generation == meeting_generation_) meetings_.close();
+  }
+  Guest* guest = guest_of(send.to);
+  if (guest == nullptr) return;
+  try {
+    guest->channel.send(encode(message));
+  } catch (const PeerLost& error) {
+    guest->lost = fmt::format("its connection has ended: {}", error.what());
+  }
+}
+
+std::uint16_t CoordinatorServer::meeting_of(const Place& place) {
+  if (place.members.size() == 1) return 0;  // nobody to meet
+  if (place.generation != meeting_generation_) {
+    meeting_generation_ = place.generation;
+    meeting_port_ = meetings_.open(place.generation, static_cast<int>(place.members.size()));
+  }
+  return meeting_port_;
+}
+
+void CoordinatorServer::perform(const Record& record) {
+  log_.append(record);
+  log::info(fmt::format("generation {} has {} members{}", record.generation, record.members.size(),
+                        record.is_rollback ? " and goes back to an older step" : ""));
+}
+
+void CoordinatorServer::perform(const Fence& fence) {
+  if (Guest* guest = guest_of(fence.member)) {
+    guest->member = 0;  // the coordinator knows
+    guest->lost = fence.reason;
+  }
+  fences_.push_back(fence);
+  tell_agents(Kill{fence.member, fence.reason});
+}
+
+void CoordinatorServer::perform(const End& end) {
+  end_ = end;
+  meetings_.close();
+  tell_agents(Over{end.is_finished, end.reason});
+}
+
+void CoordinatorServer::tell_agents(const ToAgent& order) {
+  std::erase_if(agents_, [message = encode(order)](ControlChannel& agent) {
+    try {
+      agent.send(message);
+    } catch (const PeerLost&) {
+      return true;
+    }
+    return false;
+  });
+}
+
+std::vector<Fence> CoordinatorServer::take_fences() {
+  return std::exchange(fences_, {});
+}
+
+Control::Standing CoordinatorServer::standing(MemberId member) const {
+  const auto found = known_.find(member);
+  if (found == known_.end()) return {};
+  const Known& known = found->second;
+  return {.name = known.rank ? fmt::format("rank {}", *known.rank) : "",
+          .phase = known.phase,
+          .has_trained = known.has_trained,
+          .has_left = known.has_left};
+}
+
+}  // namespace lockstep::elastic

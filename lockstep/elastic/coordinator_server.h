@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/elastic/control.h"
+#include "lockstep/elastic/control_channel.h"
+#include "lockstep/elastic/coordinator.h"
+#include "lockstep/elastic/decision_log.h"
+#include "lockstep/elastic/meeting_place.h"
+#include "lockstep/transport/connect/listener.h"
+
+namespace lockstep::elastic {
+
+// Runs a Coordinator: its members over authenticated connections, its records in a file, its time the
+// clock's. What members and agents that break the protocol say ends their connection and nothing else.
+class CoordinatorServer final : public Control {
+ public:
+  struct Options {
+    transport::Address listen;
+    transport::Credentials credentials;  // role "elastic"; run, secret and TLS also of the meetings
+    CoordinatorOptions coordinator;      // last_generation and decided are the log's
+    std::string log_path;
+  };
+  // UsageError as transport::Listener; errors of the log.
+  explicit CoordinatorServer(Options options);
+
+  const transport::Address& address() const { return listener_.address(); }
+
+  void add_to(std::vector<pollfd>& entries) const override;
+  std::optional<Clock::time_point> next_deadline() const override;
+  void turn() override;
+  void lose(MemberId member, const std::string& reason) override;
+  std::vector<Fence> take_fences() override;
+  const std::optional<End>& end() const override { return end_; }
+  Standing standing(MemberId member) const override;
+  bool has_others() const override { return !agents_.empty(); }
+
+ private:
+  struct Guest {
+    explicit Guest(ControlChannel its_channel) : channel(std::move(its_channel)) {}
+
+    ControlChannel channel;
+    Clock::time_point since = Clock::now();
+    MemberId member = 0;              // 0: it has not said yet
+    std::optional<std::string> lost;  // why it is to be dropped
+  };
+  // What is remembered of a member, for reports.
+  struct Known {
+    std::string host;
+    std::optional<Rank> rank;
+    std::string phase = "before it had a place";
+    bool has_trained = false;
+    bool has_left = false;
+  };
+
+  void admit();
+  void listen_to_agents();
+  void listen_to(Guest& guest);
+  void hear(Guest& guest, const FromMember& message);
+  void note(const FromMember& message);
+  Guest* guest_of(MemberId member);
+  void drop_lost();
+  void perform(const Outputs& outputs);
+  void perform(const Send& send);
+  void perform(const Record& record);
+  void perform(const Fence& fence);
+  void perform(const End& end);
+  void tell_agents(const ToAgent& order);
+  std::uint16_t meeting_of(const Place& place);
+
+  Options options_;
+  DecisionLog log_;
+  Coordinator coordinator_;
+  transport::Listener listener_;
+  MeetingPlace meetings_;
+  Generation meeting_generation_ = 0;
+  std::uint16_t meeting_port_ = 0;
+  std::list<Guest> guests_;
+  std::list<ControlChannel> agents_;
+  std::map<MemberId, Known> known_;
+  std::vector<Fence> fences_;
+  std::optional<End> end_;
+};
+
+}  // namespace lockstep::elastic

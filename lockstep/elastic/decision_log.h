@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a coordinator must not forget when it is started again: the numbers of its generations, who was in
+// them, and rollbacks. A record for each change of membership, not for each step.
+//
+// The file is a header and records, each with a mark, its length and a checksum. It is small and replaced as
+// a whole by every append (replace_file): a crash leaves the old one or the new one, never a part, and no
+// other way of writing a file needs to be proved right. What is older than the last kKeptRecords is dropped.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/disk.h"
+#include "lockstep/elastic/coordinator.h"
+
+namespace lockstep::elastic {
+
+inline constexpr std::size_t kKeptRecords = 256;
+
+struct LogContent {
+  std::vector<Record> records;
+  // Bytes at the end that are no record: they may have told of generations, and so many numbers are not to be
+  // used, in case they did.
+  std::uint64_t lost_generations = 0;
+  bool operator==(const LogContent&) const = default;
+};
+
+std::string to_bytes(const std::vector<Record>& records);
+// DataError naming `path` and the byte where it is not a log, of another version, or damaged before its last
+// good record. What is damaged behind that is ignored.
+LogContent parse_log(std::string_view bytes, const std::string& path);
+
+class DecisionLog {
+ public:
+  // Reads it when it is there; `disk` must outlive this. Errors as parse_log() and read_text().
+  explicit DecisionLog(std::string path, Disk& disk = real_disk());
+  // The same for bytes that were read elsewhere.
+  DecisionLog(std::string path, Disk& disk, std::string_view bytes);
+
+  // Returns when it is on the disk; Disk's errors, and then what was there before still is.
+  void append(const Record& record);
+
+  // For CoordinatorOptions.
+  Generation last_generation() const;
+  std::vector<MemberId> last_members() const;  // none when the last records are lost
+  std::int64_t decided() const;                // when the last generation was formed or rolled back
+  const std::vector<Record>& records() const { return content_.records; }
+
+ private:
+  std::string path_;
+  Disk& disk_;
+  LogContent content_;
+};
+
+}  // namespace lockstep::elastic

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/elastic/liveness.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace lockstep::elastic {
+namespace {
+
+double seconds(Time time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+void Liveness::hear(const Beat& beat, Time now) {
+  hear(now);
+  // One that has waited until now has not stood still.
+  if (beat.progress != progress_ || (waits_ && !beat.waits)) moved_ = now;
+  progress_ = beat.progress;
+  waits_ = beat.waits;
+}
+
+bool Liveness::may_stall(Duty duty) const {
+  return duty == Duty::none || (duty == Duty::train && waits_);
+}
+
+Time Liveness::deadline(Duty duty, const LivenessLimits& limits) const {
+  const Time silent = heard_ + limits.beat_timeout;
+  return may_stall(duty) ? silent : std::min(silent, moved_ + limits.stall_timeout);
+}
+
+std::optional<std::string> Liveness::failure(Duty duty, const LivenessLimits& limits, Time now) const {
+  if (now < deadline(duty, limits)) return std::nullopt;
+  if (now - heard_ >= limits.beat_timeout) {
+    return fmt::format("nothing was heard of it for {:.1f} s", seconds(now - heard_));
+  }
+  return fmt::format("it beats, but has not moved for {:.1f} s", seconds(now - moved_));
+}
+
+}  // namespace lockstep::elastic

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a member is alive: its process beats, and its work goes on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lockstep/elastic/message.h"
+
+namespace lockstep::elastic {
+
+using Time = std::chrono::nanoseconds;  // since any moment
+
+// What is asked of a member beside its beats: nothing; to train, where it may wait for others; to come back
+// from a generation that was lost, where nobody is left to wait for.
+enum class Duty { none, train, come_back };
+
+struct LivenessLimits {
+  Time beat_timeout;
+  Time stall_timeout;
+};
+
+class Liveness {
+ public:
+  explicit Liveness(Time now) : heard_(now), moved_(now) {}
+
+  void hear(Time now) { heard_ = now; }
+  void hear(const Beat& beat, Time now);
+  // Its duty has changed: its work is looked at from now on.
+  void renew(Time now) { moved_ = now; }
+
+  Time deadline(Duty duty, const LivenessLimits& limits) const;
+  // Why it is to be given up; nothing as long as its deadline has not passed.
+  std::optional<std::string> failure(Duty duty, const LivenessLimits& limits, Time now) const;
+
+ private:
+  bool may_stall(Duty duty) const;
+
+  Time heard_;
+  Time moved_;
+  std::uint64_t progress_ = 0;
+  bool waits_ = false;
+};
+
+}  // namespace lockstep::elastic

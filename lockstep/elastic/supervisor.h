@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What keeps the workers of an elastic run going: starts them, starts those again that have died, ends those
+// that the coordinator wants no more. supervise() also has the coordinator of the run; tend() does the same
+// on a further host, for a coordinator somewhere else.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/elastic/restart_policy.h"
+#include "lockstep/rendezvous/environment.h"
+#include "lockstep/transport/connect/address.h"
+
+namespace lockstep::elastic {
+
+struct WorkerOptions {
+  std::vector<std::string> command;     // argv; executed directly, never by a shell
+  rendezvous::Environment environment;  // of this process, for the workers and for the secret's origin
+  int workers = 1;                      // to keep running on this host
+  int pretended_hosts = 1;              // as rendezvous::LaunchOptions has them
+  bool prefix_output = false;           // "[2] " before each line of the worker in slot 2
+  bool restart_workers = true;
+  RestartLimits restarts;
+  // How long workers that are to end have for it; SIGTERM and SIGKILL follow, as long after one another.
+  std::chrono::milliseconds grace{5'000};
+  // The same when they are to end well: after a signal, or when everything is done.
+  std::chrono::milliseconds grace_to_finish{300'000};
+};
+
+struct SupervisorOptions {
+  WorkerOptions workers;
+  int expected = 0;     // members that the first generation is waited for; 0: the workers of this host
+  int min_workers = 1;  // these as in CoordinatorOptions
+  int max_workers = 0;  // 0: no more than expected
+  int multiple = 1;
+  std::chrono::milliseconds beat_timeout{10'000};
+  std::chrono::milliseconds stall_timeout{60'000};
+  std::chrono::milliseconds join_timeout{60'000};
+  std::string run;       // its name, as agents know it; empty: made up, for this host alone
+  std::string log_path;  // of the decisions; made when it is not there
+  std::optional<transport::Address> listen;  // none: a free port on loopback, for this host alone
+};
+
+struct AgentOptions {
+  WorkerOptions workers;
+  transport::Address coordinator;
+  std::string run;                                      // as the coordinator's supervisor has it
+  std::chrono::milliseconds reconnect_timeout{60'000};  // how long the coordinator may be away
+};
+
+struct SupervisorResult {
+  bool finished = false;  // everything was done
+  // 0; 75 when the run can go on later; that of a worker that made a mistake; 128 + the second signal.
+  int exit_code = 0;
+  std::string reason;  // one sentence; empty when finished
+  std::string
+      first_failure;  // "rank 2 (node7, pid 77) was killed by signal 9 (Killed) in step 12"; may be empty
+  int interrupted_by = 0;  // the first signal that asked for the end
+  int output_error = 0;  // errno, when prefixed output could not be written and the workers were ended for it
+};
+
+// Both return when all workers have ended, and leave nothing behind: when the calling thread dies, even by
+// SIGKILL, the kernel kills the workers. SIGINT, SIGTERM, SIGHUP and SIGUSR1 are forwarded and ask for the
+// end of the run, which the workers agree on; another one, seconds later, ends everything at once. Call from
+// a thread that lives as long as the process and when no other thread takes these signals. UsageError when a
+// program cannot be started, the port is in use, a secret is missing, or the limit on open files is too low.
+SupervisorResult supervise(const SupervisorOptions& options);
+SupervisorResult tend(const AgentOptions& options);
+
+}  // namespace lockstep::elastic

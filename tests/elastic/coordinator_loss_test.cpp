@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/elastic/coordinator_rig.h"
+
+namespace lockstep::elastic {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::options_for;
+using testing::Rig;
+using testing::seconds;
+
+// Three members that have decided step 1.
+Rig three_at_step_1(CoordinatorOptions options = options_for(3)) {
+  Rig rig(options);
+  rig.join_all({1, 2, 3});
+  rig.begin(0);
+  rig.vote_all(1);
+  return rig;
+}
+
+TEST(CoordinatorLoss, TheOthersGoOnAtOnceWhenAllHaveComeBack) {
+  Rig rig = three_at_step_1();
+  rig.vote(1, 2);
+  rig.lose(2);
+  EXPECT_THAT(rig.receivers<Abandon>(), ElementsAre(1, 3));
+  EXPECT_THAT(rig.sent<Abandon>().reason, HasSubstr("its connection was closed"));
+  EXPECT_EQ(rig.sent<Abandon>().generation, 1u);
+  EXPECT_FALSE(rig.coordinator.is_running());
+  rig.join(3, "a", {.generation = 1, .held = 1});
+  EXPECT_THAT(rig.out, IsEmpty()) << "one is still to come";
+  rig.join(1, "a", {.generation = 1, .held = 1, .voted = 2});
+  EXPECT_THAT(rig.members(), ElementsAre(1, 3));
+  EXPECT_EQ(rig.sent<Place>(), (Place{2, 0, {1, 3}, 1}));
+}
+
+TEST(CoordinatorLoss, AJoinOutOfAGenerationEndsIt) {
+  Rig rig = three_at_step_1();
+  rig.join(2, "a", {.generation = 1, .held = 1, .reason = "rank 0 is silent"});
+  EXPECT_THAT(rig.receivers<Abandon>(), ElementsAre(1, 3));
+  EXPECT_THAT(rig.sent<Abandon>().reason, HasSubstr("rank 0 is silent"));
+}
+
+TEST(CoordinatorLoss, WhoeverHasNotHeardTheDecisionIsToldOfItWithItsPlace) {
+  Rig rig = three_at_step_1();
+  rig.vote_all(2);
+  rig.lose(3);
+  rig.join(1, "a", {.generation = 1, .held = 2});
+  rig.join(2, "a", {.generation = 1, .held = 1, .voted = 2});
+  EXPECT_EQ(rig.sent<Place>().decided, 2);
+}
+
+TEST(CoordinatorLoss, AMemberThatWasLostMayComeBack) {
+  Rig rig = three_at_step_1();
+  rig.lose(3);
+  rig.join(3, "a", {.generation = 1, .held = 1});
+  rig.join(1, "a", {.generation = 1, .held = 1});
+  EXPECT_FALSE(rig.coordinator.is_running());
+  rig.join(2, "a", {.generation = 1, .held = 1});
+  EXPECT_THAT(rig.members(), ElementsAre(1, 2, 3));
+}
+
+TEST(CoordinatorLoss, TheLossOfASpareOrAStrangerEndsNothing) {
+  Rig rig = three_at_step_1();
+  rig.join(4);
+  rig.lose(4);
+  rig.lose(9);
+  EXPECT_THAT(rig.out, IsEmpty());
+  EXPECT_TRUE(rig.coordinator.is_running());
+}
+
+TEST(CoordinatorLoss, OneThatDoesNotBeatIsFenced) {
+  Rig rig = three_at_step_1();
+  rig.pass(seconds(9));
+  EXPECT_THAT(rig.out, IsEmpty());
+  rig.beat(1, 1);
+  rig.beat(3, 1);
+  EXPECT_EQ(rig.coordinator.next_deadline(), Time(seconds(10)));
+  rig.pass(seconds(1));
+  ASSERT_EQ(rig.outputs<Fence>().size(), 1u);
+  EXPECT_EQ(rig.outputs<Fence>().front().member, 2u);
+  EXPECT_THAT(rig.outputs<Fence>().front().reason, HasSubstr("10.0 s"));
+  EXPECT_THAT(rig.receivers<Dismiss>(), ElementsAre(2));
+  EXPECT_THAT(rig.receivers<Abandon>(), ElementsAre(1, 3));
+  rig.join_all({1, 3});
+  EXPECT_TRUE(rig.coordinator.is_running());
+}
+
+TEST(CoordinatorLoss, AFencedMemberIsDismissedWhateverItSays) {
+  Rig rig = three_at_step_1();
+  rig.beat(1, 1);
+  rig.pass(seconds(10));
+  for (const FromMember& message :
+       std::vector<FromMember>{Vote{2, 1, 2}, Beat{2, 1, 1, 5, false}, Join{.member = 2, .attempt = 99}}) {
+    rig.hear(message);
+    EXPECT_THAT(rig.receivers<Dismiss>(), ElementsAre(2));
+    EXPECT_EQ(rig.out.size(), 1u);
+  }
+}
+
+void beat_all(Rig& rig, std::uint64_t progress, bool waits) {
+  for (const MemberId member : {1, 3}) rig.beat(member, progress, waits);
+}
+
+TEST(CoordinatorLoss, OneThatBeatsAndDoesNotMoveIsFenced) {
+  Rig rig = three_at_step_1();
+  for (std::uint64_t second = 0; second < 60; second += 5) {
+    beat_all(rig, second, true);
+    rig.beat(2, 7);
+    EXPECT_TRUE(rig.coordinator.is_running());
+    rig.pass(seconds(5));
+  }
+  ASSERT_EQ(rig.outputs<Fence>().size(), 1u);
+  EXPECT_EQ(rig.outputs<Fence>().front().member, 2u);
+  EXPECT_THAT(rig.outputs<Fence>().front().reason, HasSubstr("has not moved"));
+}
+
+TEST(CoordinatorLoss, OneThatWaitsForOthersIsNotFrozen) {
+  Rig rig = three_at_step_1();
+  for (std::uint64_t second = 0; second < 200; second += 5) {
+    beat_all(rig, 7, true);
+    rig.beat(2, second);
+    rig.pass(seconds(5));
+    EXPECT_THAT(rig.out, IsEmpty());
+  }
+}
+
+TEST(CoordinatorLoss, OneThatDoesNotComeBackIsFencedEvenWhenItWaits) {
+  Rig rig = three_at_step_1();
+  rig.lose(3);
+  rig.join(1);
+  for (int second = 0; second < 60; second += 5) {
+    EXPECT_FALSE(rig.coordinator.is_running());
+    rig.beat(1, 0, true);
+    rig.beat(2, 0, true);
+    rig.pass(seconds(5));
+  }
+  EXPECT_EQ(rig.outputs<Fence>().size(), 1u);
+  EXPECT_THAT(rig.members(), ElementsAre(1));
+  EXPECT_TRUE(rig.coordinator.is_running());
+}
+
+TEST(CoordinatorLoss, TooFewMembersEndTheRunAfterAWhile) {
+  CoordinatorOptions options = options_for(3);
+  options.min_members = 2;
+  options.join_timeout = seconds(8);
+  Rig rig = three_at_step_1(options);
+  rig.lose(3);
+  rig.lose(1);
+  rig.join(2);
+  rig.pass(seconds(7));
+  EXPECT_THAT(rig.out, IsEmpty());
+  rig.pass(seconds(1));
+  EXPECT_THAT(rig.receivers<Dismiss>(), ElementsAre(2));
+  ASSERT_EQ(rig.outputs<End>().size(), 1u);
+  EXPECT_FALSE(rig.outputs<End>().front().is_finished);
+}
+
+TEST(CoordinatorLoss, ANewcomerInTimeSavesTheRun) {
+  CoordinatorOptions options = options_for(3);
+  options.min_members = 2;
+  options.join_timeout = seconds(8);
+  Rig rig = three_at_step_1(options);
+  rig.lose(3);
+  rig.lose(1);
+  rig.join(2);
+  rig.pass(seconds(7));
+  rig.join(5);
+  EXPECT_THAT(rig.members(), ElementsAre(2, 5));
+  rig.begin(1);
+  rig.pass(seconds(2));
+  EXPECT_TRUE(rig.coordinator.is_running());
+}
+
+TEST(CoordinatorLoss, SurvivorsKeepTheirOrderAndHostsStandTogether) {
+  Rig rig(options_for(4));
+  rig.join(1, "a");
+  rig.join(2, "b");
+  rig.join(3, "a");
+  rig.join(4, "b");
+  EXPECT_THAT(rig.members(), ElementsAre(1, 3, 2, 4));
+  rig.lose(3);
+  rig.join(9, "b");
+  rig.join(4, "b");
+  rig.join(8, "a");
+  rig.join(2, "b");
+  rig.join(1, "a");
+  EXPECT_THAT(rig.members(), ElementsAre(1, 2, 4, 9)) << "who has come first is taken first";
+}
+
+}  // namespace
+}  // namespace lockstep::elastic

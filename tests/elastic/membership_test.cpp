@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workers and coordinator over loopback, in threads of one process.
+#include "lockstep/elastic/membership.h"
+
+#include <chrono>
+#include <future>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/elastic/coordinator_server.h"
+
+#include "tests/elastic/served_coordinator.h"
+#include "tests/support/error_of.h"
+#include "tests/support/files.h"
+#include "tests/support/scoped_variable.h"
+
+namespace lockstep::elastic {
+namespace {
+
+using namespace std::chrono_literals;
+using test::error_of;
+using testing::HasSubstr;
+
+class Members : public testing::Test {
+ protected:
+  static transport::Credentials credentials(const std::string& run = "run") {
+    return {.me = {.role = "elastic", .rank = -1, .run = run, .generation = 0}, .secret = {}, .tls = nullptr};
+  }
+
+  CoordinatorServer::Options options(int members, std::uint16_t port = 0) const {
+    CoordinatorOptions coordinator;
+    coordinator.expected = members;
+    coordinator.max_members = members;
+    return {.listen = {"127.0.0.1", port, {}},
+            .credentials = credentials(),
+            .coordinator = coordinator,
+            .log_path = folder_.path("decisions")};
+  }
+
+  void serve(int members) { server_ = std::make_unique<ServedCoordinator>(options(members)); }
+
+  std::unique_ptr<Membership> member() const {
+    Membership::Options options;
+    options.coordinator = server_->address();
+    options.credentials = credentials();
+    options.host = "here";
+    options.beat_interval = 20ms;
+    options.reconnect_timeout = 10s;
+    return std::make_unique<Membership>(options);
+  }
+
+  // All of them at once; by member.
+  static std::vector<Place> take_places(const std::vector<Membership*>& members, const Held& held) {
+    std::vector<std::future<Place>> waiting;
+    for (Membership* member : members) {
+      waiting.push_back(std::async(std::launch::async, [=] { return member->take_place(held, "test"); }));
+    }
+    std::vector<Place> places;
+    for (auto& one : waiting) places.push_back(one.get());
+    return places;
+  }
+
+  static std::vector<Decision> vote(const std::vector<Membership*>& members, std::int64_t step) {
+    std::vector<std::future<Decision>> waiting;
+    for (Membership* member : members) {
+      waiting.push_back(std::async(std::launch::async, [=] { return member->vote(step); }));
+    }
+    std::vector<Decision> decisions;
+    for (auto& one : waiting) decisions.push_back(one.get());
+    return decisions;
+  }
+
+  test::TemporaryFolder folder_;
+  std::unique_ptr<ServedCoordinator> server_;
+};
+
+TEST_F(Members, GetPlacesAndDecideSteps) {
+  serve(2);
+  const auto first = member();
+  const auto second = member();
+  const std::vector<Place> places = take_places({first.get(), second.get()}, {});
+  EXPECT_EQ(places[0].generation, places[1].generation);
+  EXPECT_NE(places[0].rank, places[1].rank);
+  EXPECT_EQ(places[0].decided, kNoStep);
+  EXPECT_NE(places[0].rendezvous_port, 0);
+  EXPECT_EQ(places[0].rendezvous_port, places[1].rendezvous_port);
+  for (const auto& one : {first.get(), second.get()}) one->begun(0);
+  for (std::int64_t step = 1; step <= 20; ++step) {
+    for (const Decision& decision : vote({first.get(), second.get()}, step)) {
+      EXPECT_EQ(decision, (Decision{places[0].generation, step, false}));
+    }
+  }
+}
+
+TEST_F(Members, LearnThatAnotherOneIsLost) {
+  serve(2);
+  const auto first = member();
+  auto second = member();
+  const Generation generation = take_places({first.get(), second.get()}, {})[0].generation;
+  for (const auto& one : {first.get(), second.get()}) one->begun(0);
+  std::promise<std::string> told;
+  first->on_abandon([&](const std::string& reason) { told.set_value(reason); });
+  auto vote = std::async(std::launch::async, [&] { return first->vote(1); });
+  second.reset();
+  EXPECT_THAT(error_of<GenerationLost>([&] { vote.get(); }), HasSubstr("was lost"));
+  EXPECT_THAT(told.get_future().get(), HasSubstr("was lost"));
+  first->on_abandon({});
+  EXPECT_THAT(error_of<GenerationLost>([&] { first->vote(1); }), HasSubstr("was lost"));
+  EXPECT_GT(first->take_place({.step = 0, .voted = 1}, "alone").generation, generation);
+}
+
+// Whoever sets an action late hears of what was lost meanwhile, but not of an earlier generation.
+TEST_F(Members, AnActionThatComesLateIsCalled) {
+  serve(2);
+  const auto first = member();
+  auto second = member();
+  take_places({first.get(), second.get()}, {});
+  second.reset();
+  while (error_of<GenerationLost>([&] { first->begun(0); }) == "no such error")
+    std::this_thread::sleep_for(1ms);
+  std::promise<std::string> told;
+  first->on_abandon([&](const std::string& reason) { told.set_value(reason); });
+  EXPECT_THAT(told.get_future().get(), HasSubstr("was lost"));
+  first->on_abandon({});
+  first->take_place({}, "alone");
+  first->on_abandon([](const std::string& reason) { ADD_FAILURE() << reason; });
+  first->begun(0);
+  EXPECT_EQ(first->vote(1).step, 1);
+}
+
+TEST_F(Members, ANewcomerMakesThemRegroup) {
+  CoordinatorServer::Options both = options(1);
+  both.coordinator.max_members = 2;
+  server_ = std::make_unique<ServedCoordinator>(both);
+  const auto first = member();
+  const Generation generation = first->take_place({}, "new").generation;
+  first->begun(0);
+  const auto second = member();
+  auto place = std::async(std::launch::async, [&] { return second->take_place({}, "new"); });
+  std::int64_t step = 0;
+  while (!first->vote(++step).regroup) continue;
+  const Place mine = first->take_place({.step = step, .voted = kNoStep}, "regroup");
+  EXPECT_EQ(mine.decided, step);
+  EXPECT_GT(mine.generation, generation);
+  EXPECT_EQ(mine.members.size(), 2U);
+  EXPECT_EQ(place.get().members, mine.members);
+}
+
+TEST_F(Members, ComeBackToACoordinatorThatWasAway) {
+  serve(1);
+  const auto first = member();
+  const Generation generation = first->take_place({}, "new").generation;
+  first->begun(0);
+  EXPECT_EQ(first->vote(1).step, 1);
+  const std::uint16_t port = server_->address().port;
+  server_.reset();
+  EXPECT_THAT(error_of<GenerationLost>([&] { first->vote(2); }), HasSubstr("connection to the coordinator"));
+  auto place = std::async(std::launch::async, [&] {
+    return first->take_place({.step = 1, .voted = 2}, "the coordinator was away");
+  });
+  server_ = std::make_unique<ServedCoordinator>(options(1, port));
+  EXPECT_GT(place.get().generation, generation);
+}
+
+TEST_F(Members, AreDismissedWhenTheRunIsOver) {
+  serve(1);
+  const auto first = member();
+  first->take_place({}, "new");
+  first->begun(0);
+  const auto spare = member();
+  auto place = std::async(std::launch::async, [&] { return spare->take_place({}, "new"); });
+  first->leave();
+  EXPECT_THAT(error_of<Dismissed>([&] { place.get(); }), HasSubstr("finished"));
+  for (bool is_over = false; !is_over; std::this_thread::sleep_for(1ms)) {
+    server_->with([&](CoordinatorServer& server) { is_over = server.end() && server.end()->is_finished; });
+  }
+}
+
+// Of another run, with garbage, or with nothing to say: the members do not notice.
+TEST_F(Members, AreNotDisturbedByStrangers) {
+  serve(1);
+  const auto first = member();
+  first->take_place({}, "new");
+  first->begun(0);
+  EXPECT_THROW(transport::dial(server_->address(), credentials("other"), Deadline::after(5s)),
+               AuthenticationError);
+  const auto talker = transport::dial(server_->address(), credentials(), Deadline::after(5s));
+  std::vector<std::byte> garbage(4096, std::byte{0x5a});
+  talker.connection->write_all(garbage, Deadline::after(5s));
+  EXPECT_THROW(talker.connection->read_all(garbage, Deadline::after(5s)), PeerLost);
+  const auto silent = transport::dial(server_->address(), credentials(), Deadline::after(5s));
+  for (std::int64_t step = 1; step <= 20; ++step) EXPECT_EQ(first->vote(step).step, step);
+}
+
+TEST(MembershipFromEnvironment, IsThereOnlyWithACoordinator) {
+  const test::ScopedVariable none("LOCKSTEP_COORDINATOR", nullptr);
+  EXPECT_FALSE(membership_from_environment());
+}
+
+TEST(MembershipFromEnvironment, TakesWhatTheSupervisorLeft) {
+  const test::ScopedVariable coordinator("LOCKSTEP_COORDINATOR", "127.0.0.1:4711");
+  const test::ScopedVariable member("LOCKSTEP_MEMBER", "18446744073709551615");
+  const test::ScopedVariable run("LOCKSTEP_RUN_ID", "toy");
+  const auto options = membership_from_environment();
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->coordinator, (transport::Address{"127.0.0.1", 4711, {}}));
+  EXPECT_EQ(options->id, 18'446'744'073'709'551'615U);
+  EXPECT_EQ(options->credentials.me.role, "elastic");
+  EXPECT_EQ(options->credentials.me.run, "toy");
+  const test::ScopedVariable wrong("LOCKSTEP_MEMBER", "me");
+  EXPECT_THAT(error_of<UsageError>([] { membership_from_environment(); }),
+              HasSubstr("LOCKSTEP_MEMBER is 'me'"));
+}
+
+TEST(PlacementOf, IsThatOfTheGeneration) {
+  rendezvous::Placement base;
+  base.master_host = {"node1", "LOCKSTEP_MASTER_ADDR"};
+  base.local_rank = {3, "LOCAL_RANK"};
+  base.timeout = {2s, "LOCKSTEP_RENDEZVOUS_TIMEOUT"};
+  const Place place{
+      .generation = 7, .rank = 1, .members = {10, 11, 12}, .decided = 5, .rendezvous_port = 4712};
+  const rendezvous::Placement placement = placement_of(place, base);
+  EXPECT_EQ(placement.rank.value, 1);
+  EXPECT_EQ(placement.world.value, 3);
+  EXPECT_EQ(placement.generation.value, 7U);
+  EXPECT_EQ(placement.master(), (transport::Address{"node1", 4712, {}}));
+  EXPECT_FALSE(placement.served_by_rank0.value);
+  EXPECT_FALSE(placement.local_rank.value);
+  EXPECT_EQ(placement.timeout.value, 2s);
+}
+
+}  // namespace
+}  // namespace lockstep::elastic
