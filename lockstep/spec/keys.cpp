@@ -274,10 +274,23 @@ std::vector<Key> elastic() {
   return {
       row<in, &Elastic::enabled>("enabled",
                                  "when a worker that `lockstep train --workers` has started is killed or "
-                                 "lost, start all again from the "
-                                 "newest checkpoint"),
-      row<in, &Elastic::max_restarts>("max_restarts", "at most so many times within window_seconds",
-                                      {kCount}),
+                                 "lost, the others go on, and it is started again"),
+      row<in, &Elastic::min_workers>("min_workers", "fewer workers do not train, but wait for others",
+                                     {{1, 65'536}}),
+      row<in, &Elastic::max_workers>(
+          "max_workers", "workers beyond so many wait until one is lost; 0: as many as the run begins with",
+          {{0, 65'536}}),
+      row<in, &Elastic::beat_timeout_seconds>(
+          "beat_timeout_seconds", "a worker whose process says nothing for so long is lost", {{0.1, 1e9}}),
+      row<in, &Elastic::stall_timeout_seconds>("stall_timeout_seconds",
+                                               "so is one that computes for so long without getting anywhere",
+                                               {{0.1, 1e9}}),
+      row<in, &Elastic::join_timeout_seconds>(
+          "join_timeout_seconds",
+          "a run with fewer than min_workers waits so long for others, then ends with exit code 75",
+          {{0.1, 1e9}}),
+      row<in, &Elastic::max_restarts>(
+          "max_restarts", "a worker is started again at most so many times within window_seconds", {kCount}),
       row<in, &Elastic::window_seconds>("window_seconds", "time in which restarts are counted",
                                         {{1, 1'000'000'000}}),
   };

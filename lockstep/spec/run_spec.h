@@ -141,6 +141,11 @@ struct Checkpoint {
 
 struct Elastic {
   bool enabled = true;
+  std::int64_t min_workers = 1;
+  std::int64_t max_workers = 0;
+  double beat_timeout_seconds = 10;
+  double stall_timeout_seconds = 60;
+  double join_timeout_seconds = 60;
   std::int64_t max_restarts = 10;
   std::int64_t window_seconds = 3600;
   bool operator==(const Elastic&) const = default;

@@ -349,6 +349,7 @@ class Training::Impl {
                take(so_far);
                agree(report);
              },
+         .computing = hooks_.computing,
          .observe = observe_});
     compute_seconds_ += result.compute_seconds;
     take(result);

@@ -69,6 +69,8 @@ struct RunHooks {
   std::function<void(const Reached&)> healed = nullptr;
   // When the first step can begin, behind this one.
   std::function<void(std::int64_t step)> begun = nullptr;
+  // Around everything that this rank computes without others.
+  std::function<void(bool computes)> computing = nullptr;
 
   // At the end of a run without checkpoints, also of one that was stopped: on every rank or on none, on rank
   // 0 with all parameters in the dtype that blocks compute with.

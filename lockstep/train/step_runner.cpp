@@ -105,10 +105,13 @@ StepResult StepRunner::run(const StepInputs& inputs) {
                  .loss_scale = inputs.loss_scale,
                  .lane_losses = lane_losses_});
   for (const Action& action : program_.program.actions) {
+    const bool is_alone = computes(action.act);
+    if (is_alone && inputs.computing) inputs.computing(true);
     const auto began = Clock::now();
     play(action, inputs);
     const auto ended = Clock::now();
-    if (computes(action.act)) result_.compute_seconds += std::chrono::duration<double>(ended - began).count();
+    if (is_alone && inputs.computing) inputs.computing(false);
+    if (is_alone) result_.compute_seconds += std::chrono::duration<double>(ended - began).count();
     if (inputs.observe) inputs.observe(action, began, ended);
   }
   passes_.finish();

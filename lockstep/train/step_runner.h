@@ -45,6 +45,8 @@ struct StepInputs {
   OptimizerStep optimizer;
   // When the step can be applied and nothing of it was: returns when it is to be, on all ranks.
   std::function<void(const StepResult& result)> agree = nullptr;
+  // Around everything that this rank computes without others.
+  std::function<void(bool computes)> computing = nullptr;
   ActionObserver observe = nullptr;
 };
 

@@ -5,6 +5,7 @@ namespace lockstep::cli {
 
 void add_trainer_commands(CLI::App& app, Invocation& invocation) {
   add_train(app, invocation);
+  add_agent(app, invocation);
   add_verify(app, invocation);
   add_eval(app, invocation);
   add_generate(app, invocation);

@@ -17,9 +17,11 @@ namespace lockstep::cli {
 void add_trainer_commands(CLI::App& app, Invocation& invocation);
 
 inline constexpr const char* kTrainSummary = "Train the model that a run file describes";
+inline constexpr const char* kAgentSummary = "Add workers of this host to a run on another";
 inline constexpr const char* kEvalSummary = "Tell the loss of a model on a corpus";
 inline constexpr const char* kGenerateSummary = "Let a model write text";
 void add_train(CLI::App& app, Invocation& invocation);
+void add_agent(CLI::App& app, Invocation& invocation);
 void add_eval(CLI::App& app, Invocation& invocation);
 void add_generate(CLI::App& app, Invocation& invocation);
 

@@ -52,6 +52,7 @@ void add_forwarded(CLI::App& app, Invocation& invocation, const std::string& nam
 
 void add_trainer_commands(CLI::App& app, Invocation& invocation) {
   add_forwarded(app, invocation, "train", kTrainSummary);
+  add_forwarded(app, invocation, "agent", kAgentSummary);
   add_forwarded(app, invocation, "verify", kVerifySummary);
   add_forwarded(app, invocation, "eval", kEvalSummary);
   add_forwarded(app, invocation, "generate", kGenerateSummary);

@@ -97,20 +97,23 @@ bool holds_a_run(const std::filesystem::path& folder) {
   return !no_file && bytes > 0;
 }
 
-RunFolder::RunFolder(const spec::RunSpec& run, int workers)
+void require_free(const spec::RunSpec& run) {
+  const bool may_stay = run.checkpoint.resume == "auto" || run.job.overwrite;
+  if (may_stay || !holds_a_run(run.job.dump_folder) || resumes_itself(run)) return;
+  throw UsageError(
+      fmt::format("{} holds a run already: go on with it by --resume auto, choose another "
+                  "--job.dump_folder, or replace it with --job.overwrite true",
+                  run.job.dump_folder));
+}
+
+RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
     : run_(run),
       workers_(workers),
       folder_(made(run.job.dump_folder)),
       lock_(folder_ / "lock"),
-      goes_on_(resumes_itself(run)),
+      goes_on_(goes_on || resumes_itself(run)),
       tokenizer_(train::tokenizer_of(run.data)) {
-  const bool is_auto = run.checkpoint.resume == "auto";
-  if (holds_a_run(folder_) && !goes_on_ && !is_auto && !run.job.overwrite) {
-    throw UsageError(
-        fmt::format("{} holds a run already: go on with it by --resume auto, choose another "
-                    "--job.dump_folder, or replace it with --job.overwrite true",
-                    folder_.string()));
-  }
+  if (!goes_on_) require_free(run);
 }
 
 std::string RunFolder::tokenizer_digest() const {
@@ -119,7 +122,9 @@ std::string RunFolder::tokenizer_digest() const {
   return to_text(hash_of(std::as_bytes(std::span(text))));
 }
 
-void RunFolder::open_sinks() {
+void RunFolder::open_sinks(std::int64_t step) {
+  if (!sinks_.empty()) return;
+  if (goes_on_) metrics::drop_records_after(folder_ / kMetrics, step);
   sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_ / kMetrics));
   if (run_.metrics.enable_tensorboard) {
     sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run_.metrics.save_tb_folder));
@@ -129,9 +134,16 @@ void RunFolder::open_sinks() {
 void RunFolder::resumed(const train::Resumed& from) {
   log_->say(fmt::format("resumed {} after step {}, loss {:.4f}", from.path, from.progress.step,
                         from.progress.loss));
-  if (!goes_on_) return;
-  metrics::drop_records_after(folder_ / kMetrics, from.progress.step);
-  open_sinks();
+  open_sinks(from.progress.step);
+}
+
+void RunFolder::healed(const train::Reached& from) {
+  log_->say(fmt::format("{} went on after step {}", counted(workers_, "worker"), from.progress.step));
+  open_sinks(from.progress.step - 1);
+}
+
+void RunFolder::begun(std::int64_t step) {
+  open_sinks(step);
 }
 
 void RunFolder::saved(const train::SaveReport& report) {
@@ -154,7 +166,6 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<cons
   resolved.job.overwrite = false;  // that was allowed once
   resolved.checkpoint.resume = "";
   write_atomically(folder_ / kResolved, spec::to_toml(resolved));
-  if (!goes_on_) open_sinks();
   const std::uint64_t here = metrics::process_memory().current_bytes;
   const auto predicted = [&](Rank rank) {
     return here + plan::step_memory(run_, workers_, rank, host_of).total();

@@ -22,15 +22,17 @@ std::string checkpoint_folder(const spec::RunSpec& run);
 // A folder has metrics of a run; one that came to no step is nothing to keep.
 bool holds_a_run(const std::filesystem::path& folder);
 
+// UsageError when the folder holds a run that is neither resumed nor allowed to be replaced (job.overwrite).
+void require_free(const spec::RunSpec& run);
+
 // What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics, the
 // log and the trained model, and a line of progress for each step.
 class RunFolder {
  public:
-  // Makes the folder if need be, and keeps other runs out of it. InUseError when another run writes there;
-  // UsageError when it holds a run that is neither resumed nor allowed to be replaced (job.overwrite), when
-  // it cannot be written, or when the run's tokenizer cannot be read: better before the training than after
-  // it.
-  RunFolder(const spec::RunSpec& run, int workers);
+  // Makes the folder if need be, and keeps other runs out of it. `goes_on`: other workers have begun the run,
+  // and left what is there. InUseError when another run writes there; UsageError as require_free(), when it
+  // cannot be written, or when the run's tokenizer cannot be read: better before the training than after it.
+  RunFolder(const spec::RunSpec& run, int workers, bool goes_on);
 
   std::string tokenizer_digest() const;  // empty: the run has none
 
@@ -38,8 +40,12 @@ class RunFolder {
   // which `local_workers` are on this host, are measured against `gemm_peak_gflops` of all of them together.
   // `host_of` as plan::step_memory() takes it.
   void begin(double gemm_peak_gflops, int local_workers, std::span<const int> host_of);
-  // After begin(), when the run is not a new one.
+  // After begin(), when the run is not a new one: it goes on from a checkpoint, or from what workers had in
+  // memory, whose last step will be told again.
   void resumed(const train::Resumed& from);
+  void healed(const train::Reached& from);
+  // Before the next step.
+  void begun(std::int64_t step);
   void after_step(const train::StepReport& report);
   void saved(const train::SaveReport& report);
   // Writes the folder model/, in the dtype that was trained in, from memory or from a checkpoint.
@@ -48,7 +54,8 @@ class RunFolder {
   void finish(const train::RunSummary& summary);
 
  private:
-  void open_sinks();
+  // With the records up to this step.
+  void open_sinks(std::int64_t step);
   std::string model_folder() const { return (folder_ / "model").string(); }
   void tell_model();
   double mfu(const train::StepReport& report) const;
@@ -59,7 +66,7 @@ class RunFolder {
   int workers_;
   std::filesystem::path folder_;
   FileLock lock_;
-  bool goes_on_;  // where a checkpoint in this folder ends
+  bool goes_on_;  // with what is in this folder
   double gemm_peak_gflops_ = 0;
   std::uint64_t predicted_bytes_ = 0;           // the most that this process will need
   std::int64_t page_faults_ = 0;                // of this process, until the last step

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/trainer/supervise.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/cli/errors.h"
+#include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/trainer/run_folder.h"
+#include "lockstep/cli/workers.h"
+#include "lockstep/elastic/supervisor.h"
+#include "lockstep/rendezvous/environment.h"
+#include "lockstep/rendezvous/launcher.h"
+#include "lockstep/spec/workload.h"
+
+namespace lockstep::cli {
+namespace {
+
+// Runs that listen have one name: a port has one run, and workers compare what they run.
+constexpr const char* kRunName = "train";
+
+// A failure of one worker ends all soon; a signal lets them finish their step and save it.
+constexpr std::chrono::minutes kGraceToFinish{5};
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+// What a run leaves to the number of its workers must not change with that.
+std::vector<std::string> settled_keys(const spec::RunSpec& run, int workers) {
+  const spec::RunSpec settled = spec::with_workload(run, spec::workload_of(run, workers));
+  return {"--parallelism.lanes",          std::to_string(settled.parallelism.lanes),
+          "--parallelism.tensor_lanes",   std::to_string(settled.parallelism.tensor_lanes),
+          "--training.global_batch_size", std::to_string(settled.training.global_batch_size)};
+}
+
+// Workers of one replica of the model; all of them when the run says how many there are of what.
+int replica(const spec::RunSpec& run, int workers) {
+  const spec::Parallelism& parallelism = run.parallelism;
+  if (parallelism.data != -1 || !parallelism.lane_weights.empty()) return workers;
+  return static_cast<int>(parallelism.tensor * parallelism.pipeline);
+}
+
+std::vector<std::string> words_of(const WorkerCommand& command, const std::vector<std::string>& more) {
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "train",
+                                    command.file};
+  words.insert(words.end(), command.key_flags.begin(), command.key_flags.end());
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+elastic::WorkerOptions worker_options(const spec::RunSpec& run, const WorkerCommand& command,
+                                      const std::vector<std::string>& more) {
+  elastic::WorkerOptions options;
+  options.command = words_of(command, more);
+  options.environment = rendezvous::process_environment();
+  options.workers = command.workers;
+  options.restarts = {.max_restarts = static_cast<std::size_t>(run.elastic.max_restarts),
+                      .window = std::chrono::seconds(run.elastic.window_seconds)};
+  options.grace_to_finish = kGraceToFinish;
+  return options;
+}
+
+int exit_code_of(const elastic::SupervisorResult& result) {
+  if (result.finished || result.exit_code == kInterrupted) {
+    if (!result.finished && result.interrupted_by == 0) throw CommError(result.reason);
+    return result.exit_code;
+  }
+  // Workers that made a mistake have said so.
+  throw WorkerFailed(result.exit_code, result.exit_code >= kSignalBase ? result.reason : "");
+}
+
+}  // namespace
+
+int supervise(const spec::RunSpec& run, const WorkerCommand& command,
+              const std::optional<transport::Address>& listen) {
+  require_free(run);
+  const std::filesystem::path log = std::filesystem::path(run.job.dump_folder) / "decisions.log";
+  std::error_code ignored;
+  if (run.checkpoint.resume.empty()) std::filesystem::remove(log, ignored);
+  std::filesystem::create_directories(run.job.dump_folder, ignored);  // rank 0 tells when it cannot be
+
+  elastic::SupervisorOptions options;
+  options.workers = worker_options(run, command, settled_keys(run, command.workers));
+  options.multiple = replica(run, command.workers);
+  options.min_workers = std::max(static_cast<int>(run.elastic.min_workers), options.multiple);
+  options.max_workers = static_cast<int>(run.elastic.max_workers);
+  options.beat_timeout = milliseconds_of(run.elastic.beat_timeout_seconds);
+  options.stall_timeout = milliseconds_of(run.elastic.stall_timeout_seconds);
+  options.join_timeout = milliseconds_of(run.elastic.join_timeout_seconds);
+  options.log_path = log.string();
+  options.listen = listen;
+  if (listen) options.run = kRunName;
+  return exit_code_of(elastic::supervise(options));
+}
+
+int launch_once(const WorkerCommand& command) {
+  rendezvous::LaunchOptions options;
+  options.command = words_of(command, {});
+  options.workers = command.workers;
+  options.environment = rendezvous::process_environment();
+  options.grace_after_signal = kGraceToFinish;
+  const rendezvous::LaunchResult result = rendezvous::launch(options);
+  if (result.interrupted_by != 0 && result.exit_code() == kInterrupted) return kInterrupted;
+  require_success(result);
+  return kDone;
+}
+
+int tend(const spec::RunSpec& run, const WorkerCommand& command, const transport::Address& coordinator) {
+  elastic::AgentOptions options;
+  options.workers = worker_options(run, command, {});
+  options.coordinator = coordinator;
+  options.run = kRunName;
+  return exit_code_of(elastic::tend(options));
+}
+
+}  // namespace lockstep::cli

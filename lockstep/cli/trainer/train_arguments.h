@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/cli/arguments.h"
+#include "lockstep/transport/connect/address.h"
+
+namespace lockstep::cli {
+
+// What follows `lockstep train` and `lockstep agent`.
+struct TrainArguments {
+  std::string file;                    // of the run
+  std::vector<std::string> key_flags;  // --section.key value
+  int workers = 0;                     // 0: not given
+  std::optional<transport::Address> listen;
+  std::optional<transport::Address> join;
+};
+
+// RUN.toml, the flags that are no keys in any place, and keys as flags. `command` is for messages.
+// UsageError.
+TrainArguments split_arguments(const std::string& command, const std::vector<std::string>& arguments);
+
+}  // namespace lockstep::cli

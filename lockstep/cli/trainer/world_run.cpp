@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/trainer/world_run.h"
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/base/file_lock.h"
+#include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/trainer/stop_signals.h"
+#include "lockstep/train/agreement.h"
+
+namespace lockstep::cli {
+namespace {
+
+// A rank 0 that was lost, but whose process has not ended, has the folder for a moment more.
+constexpr std::chrono::seconds kMoment{5};
+
+void open(std::optional<RunFolder>& folder, const spec::RunSpec& run, int workers, bool goes_on) {
+  const Deadline deadline = Deadline::after(goes_on ? kMoment : std::chrono::seconds(0));
+  for (;;) {
+    try {
+      folder.emplace(run, workers, goes_on);
+      return;
+    } catch (const InUseError&) {
+      if (deadline.passed()) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+}
+
+}  // namespace
+
+WorldRun::WorldRun(const spec::RunSpec& run, const comm::Communicator& world, double gemm_peak, bool goes_on)
+    : run_(run), world_(world), gemm_peak_(gemm_peak) {
+  train::together(world_, [&] {
+    if (world_.rank() == 0) open(folder_, run_, world_.size(), goes_on);
+  });
+}
+
+train::RunHooks WorldRun::hooks() {
+  train::RunHooks hooks = {.wants_to_stop = [] { return StopSignals::seen() != 0; }};
+  if (run_.checkpoint.enabled) hooks.checkpoints = checkpoint_folder(run_);
+  if (folder_) {
+    hooks.tokenizer_digest = folder_->tokenizer_digest();
+    hooks.ready = [this] { folder_->begin(gemm_peak_, world_.ranks_on_this_host(), world_.hosts()); };
+    hooks.resumed = [this](const train::Resumed& resumed) { folder_->resumed(resumed); };
+    hooks.healed = [this](const train::Reached& reached) { folder_->healed(reached); };
+    hooks.begun = [this](std::int64_t step) { folder_->begun(step); };
+    hooks.after_step = [this](const train::StepReport& report) { folder_->after_step(report); };
+    hooks.saved = [this](const train::SaveReport& report) { folder_->saved(report); };
+  }
+  hooks.trained = [this](const model::FlatLayout& whole, const at::Tensor& values) {
+    if (folder_) folder_->save(whole, values);
+  };
+  return hooks;
+}
+
+int WorldRun::finish(const train::RunSummary& summary) {
+  if (folder_ && !summary.checkpoint.empty()) folder_->save(summary.checkpoint);
+  if (folder_) folder_->finish(summary);
+  if (!summary.stopped) return kDone;
+  // Without a sentence: finish() of the folder has said it, and other ranks need not. The signal may have
+  // come to another one.
+  if (run_.checkpoint.enabled) return kInterrupted;
+  return kSignalBase + (StopSignals::seen() != 0 ? StopSignals::seen() : SIGTERM);
+}
+
+}  // namespace lockstep::cli

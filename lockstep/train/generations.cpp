@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/generations.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "lockstep/base/error.h"
+#include "lockstep/comm/connect.h"
+
+namespace lockstep::train {
+namespace {
+
+class Generations {
+ public:
+  Generations(const spec::RunSpec& run, elastic::Membership& membership,
+              const rendezvous::Placement& placement, const Equip& equip)
+      : run_(run), membership_(membership), placement_(placement), equip_(equip) {}
+  Generations(const Generations&) = delete;
+  Generations& operator=(const Generations&) = delete;
+  ~Generations() { membership_.on_abandon(nullptr); }
+
+  RunSummary train() {
+    for (;;) {
+      membership_.set_waiting(true);
+      const elastic::Place place = membership_.take_place(held(), reason_);
+      settle(place.decided);
+      try {
+        const RunSummary summary = train_with(place);
+        if (!summary.regroups) {
+          membership_.leave();
+          return summary;
+        }
+        reason_ = "others join";
+      } catch (const CommError& error) {
+        reason_ = error.what();
+      }
+    }
+  }
+
+ private:
+  elastic::Held held() const {
+    // What a generation got before it began is known to the coordinator as what was kept for it.
+    if (!training_) {
+      return {.step = kept_.reached() ? kept_.reached()->progress.step : elastic::kNoStep};
+    }
+    return {.step = training_->step(), .voted = training_->undecided().value_or(elastic::kNoStep)};
+  }
+
+  // The end of the generation before: of what is left of it, only the state that was decided last counts.
+  void settle(std::int64_t decided) {
+    if (training_) {
+      training_->settle(decided);
+      kept_ = training_->keep();
+      training_.reset();
+    }
+    if (kept_.reached() && kept_.reached()->progress.step != decided) kept_ = KeptState();
+    membership_.on_abandon(nullptr);
+    world_.reset();
+  }
+
+  RunSummary train_with(const elastic::Place& place) {
+    const std::chrono::seconds timeout(run_.comm.train_timeout_seconds);
+    world_ = comm::connect(elastic::placement_of(place, placement_),
+                           {.group = {.name = "world", .timeout = timeout}});
+    membership_.on_abandon([world = *world_](const std::string& reason) { world.abort(reason); });
+
+    const bool goes_on = place.decided != elastic::kNoStep;
+    generation_run_ = run_;
+    if (goes_on) {
+      generation_run_.checkpoint.resume = "auto";
+      generation_run_.job.overwrite = false;
+    }
+    RunHooks hooks = equip_(*world_, goes_on);
+    hooks.kept = &kept_;
+    hooks.agree = [this](std::int64_t step) { return membership_.vote(step).regroup; };
+    hooks.computing = [this](bool computes) {
+      membership_.set_waiting(!computes);
+      membership_.count_progress();
+    };
+    hooks.begun = [this, tell = hooks.begun](std::int64_t step) {
+      if (tell) tell(step);
+      began_ = true;
+      kept_ = KeptState();
+      membership_.begun(step);
+    };
+    began_ = false;
+    training_.emplace(generation_run_, *world_, std::move(hooks));
+    try {
+      return training_->train();
+    } catch (const CommError&) {
+      // What it got so far is not a state; what was kept for it still is.
+      if (!began_) training_.reset();
+      throw;
+    }
+  }
+
+  const spec::RunSpec& run_;
+  elastic::Membership& membership_;
+  const rendezvous::Placement& placement_;
+  const Equip& equip_;
+  std::string reason_ = "started";
+  KeptState kept_;
+  spec::RunSpec generation_run_;
+  std::optional<comm::Communicator> world_;
+  std::optional<Training> training_;
+  bool began_ = false;
+};
+
+}  // namespace
+
+RunSummary train_in_generations(const spec::RunSpec& run, elastic::Membership& membership,
+                                const rendezvous::Placement& placement, const Equip& equip) {
+  return Generations(run, membership, placement, equip).train();
+}
+
+}  // namespace lockstep::train
