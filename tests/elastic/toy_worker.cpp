@@ -76,7 +76,7 @@ class Toy {
           membership_.take_place({.step = state_.step, .voted = voted_ ? voted_->step : kNoStep}, reason);
       if (voted_ && voted_->step == place.decided) state_ = *voted_;
       voted_.reset();
-      if (place.decided == kNoStep) state_ = {.step = 0, .number = 1};
+      if (state_.step != place.decided) state_ = {};
       try {
         if (const std::optional<int> code = train(place)) return *code;
         reason = "members have come";
@@ -110,10 +110,11 @@ class Toy {
     return state_.step < steps ? kResumable : 0;
   }
 
-  // The newest state, from the first who has it.
+  // What was decided last, from the first who has it; nobody does at the begin, or when all were lost.
   void heal(const comm::Communicator& world) {
     std::array<std::int64_t, 1> newest = {state_.step};
     world.all_reduce(bytes_of(newest), {.dtype = DType::int64, .op = comm::ReduceOp::max});
+    if (newest[0] == kNoStep) return void(state_ = {.step = 0, .number = 1});
     std::array<std::int64_t, 1> root = {state_.step == newest[0] ? world.rank() : world.size()};
     world.all_reduce(bytes_of(root), {.dtype = DType::int64, .op = comm::ReduceOp::min});
     std::array<std::int64_t, 2> held = {state_.step, state_.number};
