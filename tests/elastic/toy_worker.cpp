@@ -18,6 +18,7 @@
 #include <iostream>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -90,8 +91,10 @@ class Toy {
  private:
   // Until the run or the generation has ended.
   std::optional<int> train(const Place& place) {
-    const comm::Communicator world =
-        comm::connect(placement_of(place, rendezvous::placement_from_environment()));
+    std::stop_source connecting;
+    membership_.on_abandon([connecting](const std::string&) mutable { connecting.request_stop(); });
+    const comm::Communicator world = comm::connect(
+        placement_of(place, rendezvous::placement_from_environment()), {.stop = connecting.get_token()});
     membership_.on_abandon([world](const std::string& reason) { world.abort(reason); });
     heal(world);
     membership_.begun(state_.step);
@@ -146,7 +149,7 @@ class Toy {
 
 int main_of_worker() {
   if (const std::string code = variable("TOY_END"); !code.empty()) return std::stoi(code);
-  std::signal(SIGTERM, [](int) { asked_to_stop = 1; });
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) std::signal(number, [](int) { asked_to_stop = 1; });
   try {
     return Toy().run();
   } catch (const Dismissed& dismissed) {
