@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -288,11 +289,14 @@ TEST_F(Strangers, DoNotDisturbTheRun) {
   const std::uint16_t port = free_port();
   ToyRun run(3, {fmt::format("port={}", port)}, kSecret);
   run.await(3, 2);
-  std::vector<transport::Descriptor> open;
-  for (int i = 0; i < 600; ++i) {
+  // Thousands that say nothing or nonsense, hundreds of them at a time.
+  std::deque<transport::Descriptor> open;
+  for (int i = 0; i < 3000; ++i) {
     open.push_back(knock(port));
-    if (i % 3 == 0) [[maybe_unused]]
-      const auto put = ::write(open.back().get(), "GET / HTTP/1.1\r\n\r\n", 18);
+    if (i % 3 == 0) {
+      [[maybe_unused]] const auto put = ::write(open.back().get(), "GET / HTTP/1.1\r\n\r\n", 18);
+    }
+    if (open.size() > 400) open.pop_front();
   }
   const transport::Credentials wrong{.me = {.role = "elastic", .rank = -1, .run = "toy", .generation = 0},
                                      .secret = transport::Secret::from_value("not the secret of the test"),
