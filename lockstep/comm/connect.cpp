@@ -57,25 +57,27 @@ std::vector<Rank> ranks_beside(const PeerTable& table, Rank me) {
 
 std::unique_ptr<Endpoint> shm_among(const std::vector<Rank>& ranks, const PeerTable& table,
                                     const Placement& placement, const transport::Secret& secret,
-                                    Deadline deadline) {
+                                    Deadline deadline, const std::stop_token& stop) {
   const auto me = std::find(ranks.begin(), ranks.end(), placement.rank.value);
   return transport::connect_shm({.rank = static_cast<Rank>(me - ranks.begin()),
                                  .world = static_cast<int>(ranks.size()),
                                  .run = fmt::format("{}-{}", table.nonce, ranks.front()),
                                  .generation = placement.generation.value,
                                  .secret = secret,
-                                 .deadline = deadline});
+                                 .deadline = deadline,
+                                 .stop = stop});
 }
 
 std::unique_ptr<Endpoint> tcp_among_all(const PeerTable& table, const Placement& placement,
                                         transport::Listener& listener, transport::Credentials credentials,
-                                        int streams, Deadline deadline) {
+                                        const ConnectOptions& how, Deadline deadline) {
   transport::TcpOptions options;
   options.rank = placement.rank.value;
   options.world = table.world();
   options.listener = &listener;
   options.credentials = std::move(credentials);
-  options.streams_per_peer = streams;
+  options.streams_per_peer = how.tcp_streams;
+  options.stop = how.stop;
   for (const rendezvous::Peer& peer : table.peers)
     options.addresses.push_back(transport::parse_address(peer.tcp_address));
   return transport::connect_tcp(options, deadline);
@@ -155,7 +157,8 @@ Communicator connect(const Placement& placement, const ConnectOptions& options) 
                                                  {.tcp_address = listener.address().to_string(),
                                                   .shm_address = {},
                                                   .digest = {},
-                                                  .tls = credentials.tls},
+                                                  .tls = credentials.tls,
+                                                  .stop = options.stop},
                                                  deadline);
 
   const std::vector<Rank> beside = ranks_beside(table, placement.rank.value);
@@ -172,10 +175,10 @@ Communicator connect(const Placement& placement, const ConnectOptions& options) 
   std::unique_ptr<Endpoint> shm;
   std::unique_ptr<Endpoint> tcp;
   if (options.carrier != Carrier::tcp && beside.size() > 1) {
-    shm = shm_among(beside, table, placement, credentials.secret, deadline);
+    shm = shm_among(beside, table, placement, credentials.secret, deadline, options.stop);
   }
   if (!shm || !one_host) {
-    tcp = tcp_among_all(table, placement, listener, std::move(credentials), options.tcp_streams, deadline);
+    tcp = tcp_among_all(table, placement, listener, std::move(credentials), options, deadline);
   }
   if (shm && tcp) return Communicator(route(std::move(shm), beside, std::move(tcp)), group);
   return Communicator(shm ? std::move(shm) : std::move(tcp), group);

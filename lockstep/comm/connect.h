@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <string_view>
 
 #include "lockstep/comm/communicator.h"
@@ -23,6 +24,7 @@ struct ConnectOptions {
   Carrier carrier = Carrier::automatic;
   int tcp_streams = 0;  // connections per peer; 0: one on loopback, two otherwise
   GroupSettings group = {};
+  std::stop_token stop = {};  // to give up connecting, with Aborted; not over MPI
 };
 
 // Meets the other ranks of the run and connects to all of them: the communicator of the world. The secret and

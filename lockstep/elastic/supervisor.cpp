@@ -214,10 +214,11 @@ class Supervision {
               options_.grace);
   }
 
-  // Nobody is left, and nobody will come.
+  // Nobody is left, and nobody will come. Where nobody was given up all have done their work, and the control
+  // will say so.
   void give_up_alone() {
     if (is_ending() || slots_.running() > 0 || slots_.next_start() || control_.has_others()) return;
-    end_now(kResumable, given_up_.empty() ? "all workers have ended" : given_up_);
+    if (!given_up_.empty()) end_now(kResumable, given_up_);
   }
 
   // First patience, then SIGTERM, then SIGKILL.

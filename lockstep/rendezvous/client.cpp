@@ -52,8 +52,8 @@ Answer read_answer(transport::Connection& connection, int world, Deadline deadli
 }
 
 Answer talk(const transport::Address& server, Arrival& arrival, const transport::Credentials& credentials,
-            Deadline deadline) {
-  const auto [connection, peer] = transport::dial(server, credentials, deadline);
+            Deadline deadline, const std::stop_token& stop) {
+  const auto [connection, peer] = transport::dial(server, credentials, deadline, stop);
   arrival.patience_ms = milliseconds_left(deadline);
   connection->write_all(encode(arrival), deadline);
   return read_answer(*connection, arrival.world, deadline);
@@ -61,13 +61,14 @@ Answer talk(const transport::Address& server, Arrival& arrival, const transport:
 
 // What the connection raises says nothing about the rendezvous; what the server says is complete.
 Answer talk_with_context(const transport::Address& server, Arrival& arrival,
-                         const transport::Credentials& credentials, Deadline deadline) {
+                         const transport::Credentials& credentials, Deadline deadline,
+                         const std::stop_token& stop) {
   const auto worded = [&](const CommError& error) {
     return fmt::format("rendezvous of rank {} at {}: {}", arrival.peer.rank, server.to_string(),
                        error.what());
   };
   try {
-    return talk(server, arrival, credentials, deadline);
+    return talk(server, arrival, credentials, deadline, stop);
   } catch (const AuthenticationError& error) {
     throw AuthenticationError(worded(error));
   } catch (const PeerLost& error) {
@@ -80,8 +81,8 @@ Answer talk_with_context(const transport::Address& server, Arrival& arrival,
 }  // namespace
 
 PeerTable meet(const transport::Address& server, Arrival arrival, const transport::Credentials& credentials,
-               Deadline deadline) {
-  Answer answer = talk_with_context(server, arrival, credentials, deadline);
+               Deadline deadline, const std::stop_token& stop) {
+  Answer answer = talk_with_context(server, arrival, credentials, deadline, stop);
   if (const auto* refusal = std::get_if<Refusal>(&answer)) raise(*refusal);
   return std::get<PeerTable>(std::move(answer));
 }

@@ -41,7 +41,7 @@ PeerTable meet_at_master(const Placement& placement, const transport::Secret& se
                                                   .generation = placement.generation.value},
                                            .secret = secret,
                                            .tls = local.tls};
-  return meet(placement.master(), arrival, credentials, deadline);
+  return meet(placement.master(), arrival, credentials, deadline, local.stop);
 }
 
 // If the port is taken by another process that believes it is rank 0, that one names us both to all ranks.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "lockstep/base/deadline.h"
@@ -18,6 +19,7 @@ struct LocalInfo {
   std::string shm_address;  // the same for peers of this host
   std::string digest;       // of what all ranks must have in common; may be empty
   std::shared_ptr<transport::TlsContext> tls;  // shared by all connections of the process; may be null
+  std::stop_token stop = {};                   // to give up before the server is reached, with Aborted
 };
 
 // All ranks call this; each returns the same table once all have come. Rank 0 serves unless a launcher does.

@@ -40,6 +40,13 @@ FromCoordinator there_and_back(const FromCoordinator& message) {
   return decode_from_coordinator(header.type, body_of(bytes));
 }
 
+ToAgent there_and_back(const ToAgent& message) {
+  const auto bytes = encode(message);
+  const Header header = header_of(bytes, Sender::coordinator);
+  RC_ASSERT(header.body_bytes == bytes.size() - kHeaderBytes);
+  return decode_to_agent(header.type, body_of(bytes));
+}
+
 rc::Gen<std::string> texts(std::size_t most) {
   return rc::gen::map(rc::gen::container<std::string>(rc::gen::inRange<char>(0x20, 0x7f)),
                       [most](std::string text) { return text.substr(0, most); });
@@ -68,9 +75,14 @@ std::vector<FromCoordinator> drawn_from_coordinator() {
   const Generation generation = *generations();
   auto members = *rc::gen::nonEmpty(rc::gen::unique<std::vector<MemberId>>(numbers()));
   const int rank = *rc::gen::inRange(0, static_cast<int>(members.size()));
-  return {Place{generation, rank, std::move(members), *steps(-1)},
+  return {Place{generation, rank, std::move(members), *steps(-1), *rc::gen::arbitrary<std::uint16_t>()},
           Decision{generation, *steps(0), *rc::gen::arbitrary<bool>()},
           Abandon{generation, *texts(kMaxReasonBytes)}, Dismiss{*texts(kMaxReasonBytes)}};
+}
+
+std::vector<ToAgent> drawn_to_agent() {
+  return {Kill{*numbers(), *texts(kMaxReasonBytes)},
+          Over{*rc::gen::arbitrary<bool>(), *texts(kMaxReasonBytes)}};
 }
 
 TEST(MessageCodecProperty, MessagesSurviveTheWire) {
@@ -79,6 +91,7 @@ TEST(MessageCodecProperty, MessagesSurviveTheWire) {
     for (const FromCoordinator& message : drawn_from_coordinator()) {
       RC_ASSERT(there_and_back(message) == message);
     }
+    for (const ToAgent& message : drawn_to_agent()) RC_ASSERT(there_and_back(message) == message);
   }));
 }
 
@@ -100,6 +113,11 @@ TEST(MessageCodecProperty, EveryCutOrExtendedBodyIsRefused) {
       const auto message = encode(drawn);
       const MessageType type = header_of(message, Sender::coordinator).type;
       expect_refused([&](ConstBytes body) { decode_from_coordinator(type, body); }, message);
+    }
+    for (const ToAgent& drawn : drawn_to_agent()) {
+      const auto message = encode(drawn);
+      const MessageType type = header_of(message, Sender::coordinator).type;
+      expect_refused([&](ConstBytes body) { decode_to_agent(type, body); }, message);
     }
   }));
 }

@@ -18,6 +18,7 @@
 #include <iostream>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -76,7 +77,7 @@ class Toy {
           membership_.take_place({.step = state_.step, .voted = voted_ ? voted_->step : kNoStep}, reason);
       if (voted_ && voted_->step == place.decided) state_ = *voted_;
       voted_.reset();
-      if (place.decided == kNoStep) state_ = {.step = 0, .number = 1};
+      if (state_.step != place.decided) state_ = {};
       try {
         if (const std::optional<int> code = train(place)) return *code;
         reason = "members have come";
@@ -90,8 +91,10 @@ class Toy {
  private:
   // Until the run or the generation has ended.
   std::optional<int> train(const Place& place) {
-    const comm::Communicator world =
-        comm::connect(placement_of(place, rendezvous::placement_from_environment()));
+    std::stop_source connecting;
+    membership_.on_abandon([connecting](const std::string&) mutable { connecting.request_stop(); });
+    const comm::Communicator world = comm::connect(
+        placement_of(place, rendezvous::placement_from_environment()), {.stop = connecting.get_token()});
     membership_.on_abandon([world](const std::string& reason) { world.abort(reason); });
     heal(world);
     membership_.begun(state_.step);
@@ -110,10 +113,11 @@ class Toy {
     return state_.step < steps ? kResumable : 0;
   }
 
-  // The newest state, from the first who has it.
+  // What was decided last, from the first who has it; nobody does at the begin, or when all were lost.
   void heal(const comm::Communicator& world) {
     std::array<std::int64_t, 1> newest = {state_.step};
     world.all_reduce(bytes_of(newest), {.dtype = DType::int64, .op = comm::ReduceOp::max});
+    if (newest[0] == kNoStep) return void(state_ = {.step = 0, .number = 1});
     std::array<std::int64_t, 1> root = {state_.step == newest[0] ? world.rank() : world.size()};
     world.all_reduce(bytes_of(root), {.dtype = DType::int64, .op = comm::ReduceOp::min});
     std::array<std::int64_t, 2> held = {state_.step, state_.number};
@@ -145,7 +149,7 @@ class Toy {
 
 int main_of_worker() {
   if (const std::string code = variable("TOY_END"); !code.empty()) return std::stoi(code);
-  std::signal(SIGTERM, [](int) { asked_to_stop = 1; });
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) std::signal(number, [](int) { asked_to_stop = 1; });
   try {
     return Toy().run();
   } catch (const Dismissed& dismissed) {

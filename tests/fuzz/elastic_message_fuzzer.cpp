@@ -37,6 +37,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const ConstBytes body = input.take(header.body_bytes);
     if (from == Sender::member) {
       require_same(encode(decode_from_member(header.type, body)), body);
+    } else if (header.type == MessageType::kill || header.type == MessageType::over) {
+      require_same(encode(decode_to_agent(header.type, body)), body);
     } else {
       const FromCoordinator message = decode_from_coordinator(header.type, body);
       require_usable(message);

@@ -76,7 +76,8 @@ AuthenticatedConnection try_once(const Address& address, const Credentials& cred
 
 }  // namespace
 
-AuthenticatedConnection dial(const Address& address, const Credentials& credentials, Deadline deadline) {
+AuthenticatedConnection dial(const Address& address, const Credentials& credentials, Deadline deadline,
+                             const std::stop_token& stop) {
   if (!is_loopback(address) && credentials.secret.empty() && credentials.tls == nullptr) {
     throw UsageError(
         fmt::format("will not connect to {} without a secret or TLS, for anyone could answer: make a "
@@ -85,6 +86,9 @@ AuthenticatedConnection dial(const Address& address, const Credentials& credenti
   }
   std::chrono::milliseconds pause = kFirstPause;
   while (true) {
+    if (stop.stop_requested()) {
+      throw Aborted(fmt::format("connecting to {} was given up", address.to_string()));
+    }
     try {
       const auto limit = std::min<std::chrono::nanoseconds>(deadline.left(), kTryTime);
       return try_once(address, credentials, Deadline::after(limit));

@@ -71,9 +71,12 @@ class Listener::Impl {
 
   const Address& address() const { return address_; }
 
-  AuthenticatedConnection accept(Deadline deadline) {
+  AuthenticatedConnection accept(Deadline deadline, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    if (!arrived_.wait_for(lock, deadline.left(), [&] { return !ready_.empty() || stopped_; })) {
+    if (!arrived_.wait_for(lock, stop, deadline.left(), [&] { return !ready_.empty() || stopped_; })) {
+      if (stop.stop_requested()) {
+        throw Aborted(fmt::format("waiting at {} was given up", address_.to_string()));
+      }
       throw Timeout(fmt::format(
           "nobody connected to {} within {:.1f} s ({} refused, {} too slow)", address_.to_string(),
           std::chrono::duration<double>(deadline.waited()).count(), counters_.refused, counters_.timed_out));
@@ -238,7 +241,7 @@ class Listener::Impl {
   log::RateLimit refusals_{std::chrono::seconds(1)};
 
   mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable arrived_;
+  std::condition_variable_any arrived_;
   Descriptor news_;  // an event, set while there is something to accept
   std::deque<AuthenticatedConnection> ready_;
   ListenerCounters counters_;
@@ -260,8 +263,8 @@ const Address& Listener::address() const {
   return impl_->address();
 }
 
-AuthenticatedConnection Listener::accept(Deadline deadline) {
-  return impl_->accept(deadline);
+AuthenticatedConnection Listener::accept(Deadline deadline, const std::stop_token& stop) {
+  return impl_->accept(deadline, stop);
 }
 
 std::optional<AuthenticatedConnection> Listener::try_accept() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/transport/connect/address.h"
@@ -47,8 +48,9 @@ class Listener {
   // Where it listens, with the port the system chose.
   const Address& address() const;
 
-  // The next connection that proved itself. Timeout at the deadline, CommError when the listener had to stop.
-  AuthenticatedConnection accept(Deadline deadline);
+  // The next connection that proved itself. Timeout at the deadline, Aborted when the caller is to stop,
+  // CommError when the listener had to.
+  AuthenticatedConnection accept(Deadline deadline, const std::stop_token& stop = {});
 
   // The same when there is one, without waiting. CommError when the listener had to stop.
   std::optional<AuthenticatedConnection> try_accept();
@@ -64,7 +66,8 @@ class Listener {
 
 // Connects and authenticates. Retries while nobody listens yet or the connection is reset early, until the
 // deadline; then Timeout with the last reason. AuthenticationError at once when the other side refuses the
-// proof or cannot give its own.
-AuthenticatedConnection dial(const Address& address, const Credentials& credentials, Deadline deadline);
+// proof or cannot give its own. Aborted soon after the caller is to stop.
+AuthenticatedConnection dial(const Address& address, const Credentials& credentials, Deadline deadline,
+                             const std::stop_token& stop = {});
 
 }  // namespace lockstep::transport

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "lockstep/base/deadline.h"
@@ -21,6 +22,7 @@ struct ShmOptions {
   std::uint64_t generation = 0;
   Secret secret = {};
   Deadline deadline = Deadline::after(std::chrono::seconds(30));  // for everybody to be there
+  std::stop_token stop = {};                                      // to give up before that, with Aborted
 };
 
 // Meets all ranks and shares memory with them. UsageError when this rank is already there or memory is short,

@@ -35,7 +35,8 @@ std::vector<std::unique_ptr<Connection>> connect_shm_mesh(const ShmOptions& opti
   // The highest rank listens as well: its name, once taken, keeps a second process from being the same rank.
   Listener listener(meeting_place(options, options.rank), credentials);
   for (Rank peer = 0; peer < options.rank; ++peer) {
-    AuthenticatedConnection made = dial(meeting_place(options, peer), credentials, options.deadline);
+    AuthenticatedConnection made =
+        dial(meeting_place(options, peer), credentials, options.deadline, options.stop);
     if (made.peer.rank != peer) {
       throw AuthenticationError(
           fmt::format("expected rank {} over shm, rank {} answered", peer, made.peer.rank));
@@ -45,7 +46,7 @@ std::vector<std::unique_ptr<Connection>> connect_shm_mesh(const ShmOptions& opti
   for (int expected = options.world - 1 - options.rank; expected > 0;) {
     AuthenticatedConnection made;
     try {
-      made = listener.accept(options.deadline);
+      made = listener.accept(options.deadline, options.stop);
     } catch (const Timeout& timeout) {
       throw Timeout(fmt::format("joining over shm: rank {} did not come: {}",
                                 missing_ranks(connections, options.rank), timeout.what()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "lockstep/base/deadline.h"
@@ -22,6 +23,7 @@ struct TcpOptions {
   Credentials credentials;  // me.rank is this rank
   // Connections to each lower rank, 1 to 16; large messages use them all. 0: one on loopback, else two.
   int streams_per_peer = 0;
+  std::stop_token stop = {};  // to give up before the deadline, with Aborted
 };
 
 // Connects this rank with all others: each dials the lower ranks and accepts the higher ones. Returns when

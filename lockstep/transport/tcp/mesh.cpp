@@ -70,7 +70,7 @@ class MeshBuilder {
     int count = options_.streams_per_peer;
     if (count == 0) count = is_loopback(address) ? kLinksOnLoopback : kLinksBetweenHosts;
     for (int link = 0; link < count; ++link) {
-      AuthenticatedConnection dialed = dial(address, options_.credentials, deadline_);
+      AuthenticatedConnection dialed = dial(address, options_.credentials, deadline_, options_.stop);
       if (dialed.peer.rank != peer) {
         throw UsageError(
             fmt::format("{} is the address of rank {}, not of rank {}: check the list of addresses",
@@ -98,7 +98,7 @@ class MeshBuilder {
 
   AuthenticatedConnection accept_one(const std::vector<Rank>& missing) {
     try {
-      return options_.listener->accept(deadline_);
+      return options_.listener->accept(deadline_, options_.stop);
     } catch (const Timeout& timeout) {
       throw Timeout(fmt::format("rank {} waited for rank{} {} in vain: {}", options_.rank,
                                 missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), timeout.what()));
