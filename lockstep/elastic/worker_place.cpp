@@ -26,9 +26,10 @@ std::optional<Membership::Options> membership_from_environment() {
   const rendezvous::Placement placement = rendezvous::placement_from_environment();
   Membership::Options options;
   options.coordinator = transport::parse_address(coordinator->second);
-  options.credentials = {.me = {.role = "elastic", .rank = -1, .run = placement.run.value, .generation = 0},
-                         .secret = transport::Secret::from_environment(),
-                         .tls = transport::tls_from_environment()};
+  options.credentials.me.role = "elastic";
+  options.credentials.me.run = placement.run.value;
+  options.credentials.secret = transport::Secret::from_environment();
+  options.credentials.tls = transport::tls_from_environment();
   options.host = placement.host_id.value;
   if (const auto member = environment.find(kMember); member != environment.end()) {
     options.id = rendezvous::parse_number({kMember, member->second}, 1, std::numeric_limits<MemberId>::max());

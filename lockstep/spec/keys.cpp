@@ -280,6 +280,9 @@ std::vector<Key> elastic() {
       row<in, &Elastic::max_workers>(
           "max_workers", "workers beyond so many wait until one is lost; 0: as many as the run begins with",
           {{0, 65'536}}),
+      row<in, &Elastic::compare_freq>(
+          "compare_freq", "steps between comparisons of the weights that several workers hold; 0: never",
+          {kCount}),
       row<in, &Elastic::beat_timeout_seconds>(
           "beat_timeout_seconds", "a worker whose process says nothing for so long is lost", {{0.1, 1e9}}),
       row<in, &Elastic::stall_timeout_seconds>("stall_timeout_seconds",

@@ -143,6 +143,7 @@ struct Elastic {
   bool enabled = true;
   std::int64_t min_workers = 1;
   std::int64_t max_workers = 0;
+  std::int64_t compare_freq = 100;
   double beat_timeout_seconds = 10;
   double stall_timeout_seconds = 60;
   double join_timeout_seconds = 60;

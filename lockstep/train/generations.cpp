@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/connect.h"
+#include "lockstep/train/replicas.h"
 
 namespace lockstep::train {
 namespace {
@@ -35,6 +37,9 @@ class Generations {
         reason_ = "others join";
       } catch (const CommError& error) {
         reason_ = error.what();
+      } catch (const CorruptWeights& error) {
+        reason_ = error.what();
+        forget();
       }
     }
   }
@@ -46,6 +51,13 @@ class Generations {
       return {.step = kept_.reached() ? kept_.reached()->progress.step : elastic::kNoStep};
     }
     return {.step = training_->step(), .voted = training_->undecided().value_or(elastic::kNoStep)};
+  }
+
+  // Nothing that this worker holds can be trusted: the others give it what they have.
+  void forget() {
+    log::warning(reason_ + "; this worker gets its state from the others");
+    training_.reset();
+    kept_ = KeptState();
   }
 
   // The end of the generation before: of what is left of it, only the state that was decided last counts.

@@ -32,6 +32,7 @@
 #include "lockstep/train/mirror.h"
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/rebalance.h"
+#include "lockstep/train/replicas.h"
 #include "lockstep/train/state_names.h"
 #include "lockstep/train/step_boundary.h"
 #include "lockstep/train/step_runner.h"
@@ -320,6 +321,9 @@ class Training::Impl {
     if (is_due(run_.parallelism.rebalance_freq, report.step)) report.lanes = rebalance();
     if (hooks_.after_step) hooks_.after_step(report);
     if (hooks_.see_state) hooks_.see_state({holding_.whole, weights_, runner_});
+    if (is_due(run_.elastic.compare_freq, report.step)) {
+      require_equal_weights(holding_, weights_, report.step);
+    }
     if (reached_.progress.bad_in_a_row >= run_.training.max_bad_steps) refuse_to_go_on(report);
   }
 

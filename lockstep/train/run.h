@@ -122,7 +122,8 @@ class Training {
 // goes on from or the folder of checkpoint.initial_load_path cannot be, when ranks have different runs or
 // data, when training.max_bad_steps steps in a row had gradients that are not finite, and when checkpoints
 // cannot be written (step_boundary.h); ToldElsewhere when another rank raises that. DataError when data are
-// corrupt, or no checkpoint to go on from is good. prepare_process() comes first.
+// corrupt, or no checkpoint to go on from is good. CorruptWeights as require_equal_weights() (replicas.h).
+// prepare_process() comes first.
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks);
 
 }  // namespace lockstep::train

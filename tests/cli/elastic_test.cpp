@@ -135,7 +135,7 @@ TEST_F(ElasticProgram, AFrozenWorkerIsReplaced) {
   ::kill(workers_of("frozen")[1], SIGSTOP);
   const Finished finished = program.finish();
   expect_whole("frozen", finished);
-  EXPECT_THAT(finished.error_output, HasSubstr("said nothing for"));
+  EXPECT_THAT(finished.error_output, HasSubstr("nothing was heard of it for 1.0 s"));
 }
 
 TEST_F(ElasticProgram, ManyAtOnceComeFromACheckpoint) {

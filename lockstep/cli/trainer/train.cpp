@@ -65,6 +65,8 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
     return around->finish(summary);
   } catch (const train::ToldElsewhere& told) {
     return verdict_on(told.cause()).code;
+  } catch (const elastic::Dismissed&) {
+    return kDone;  // whoever has no work for it knows why
   }
 }
 

@@ -44,8 +44,7 @@ std::string written_out(const std::string& argument) {
 }
 
 // Takes "NAME VALUE" or "NAME=VALUE" at `i`, which then stands at the last word of it.
-std::optional<std::string> value_of(const std::vector<std::string>& arguments, std::size_t& i,
-                                    std::string_view name) {
+std::optional<std::string> value_of(Arguments arguments, std::size_t& i, std::string_view name) {
   const std::string& argument = arguments[i];
   if (argument == name) {
     if (i + 1 == arguments.size()) throw UsageError(fmt::format("{} needs a value", name));
@@ -59,7 +58,7 @@ std::optional<std::string> value_of(const std::vector<std::string>& arguments, s
 
 }  // namespace
 
-TrainArguments split_arguments(const std::string& command, const std::vector<std::string>& arguments) {
+TrainArguments split_arguments(const std::string& command, Arguments arguments) {
   TrainArguments split;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto workers = value_of(arguments, i, "--workers");

@@ -21,6 +21,6 @@ struct TrainArguments {
 
 // RUN.toml, the flags that are no keys in any place, and keys as flags. `command` is for messages.
 // UsageError.
-TrainArguments split_arguments(const std::string& command, const std::vector<std::string>& arguments);
+TrainArguments split_arguments(const std::string& command, Arguments arguments);
 
 }  // namespace lockstep::cli
