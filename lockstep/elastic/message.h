@@ -77,6 +77,7 @@ struct Place {
   // The newest step that was decided: who has voted for it and never heard applies it now; who has voted for
   // a later one forgets that. kNoStep: none was.
   std::int64_t decided = kNoStep;
+  std::uint64_t attempt = 0;  // of the Join that it answers: a place for an older one is none
   bool operator==(const Place&) const = default;
 };
 

@@ -167,6 +167,7 @@ std::vector<std::byte> write(const Place& place) {
       .members(place.members)
       .number(static_cast<std::uint64_t>(place.rank))
       .step(place.decided)
+      .number(place.attempt)
       .framed(MessageType::place);
 }
 
@@ -209,7 +210,7 @@ std::size_t max_body_bytes(MessageType type, Sender from) {
     case MessageType::leave:
       return is_from_member ? 8 : 0;
     case MessageType::place:
-      return is_from_member ? 0 : 3 * 8 + 4 + 8 * kMaxMembers;
+      return is_from_member ? 0 : 4 * 8 + 4 + 8 * kMaxMembers;
     case MessageType::decision:
       return is_from_member ? 0 : 2 * 8 + 1;
     case MessageType::abandon:
@@ -269,6 +270,7 @@ FromCoordinator decode_from_coordinator(MessageType type, ConstBytes body) {
       place.members = reader.members();
       place.rank = reader.rank_before(place.members.size());
       place.decided = reader.step_or_none();
+      place.attempt = reader.number();
       return reader.ended(place);
     }
     case MessageType::decision:
