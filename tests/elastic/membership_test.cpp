@@ -225,8 +225,12 @@ TEST(PlacementOf, IsThatOfTheGeneration) {
   base.master_host = {"node1", "LOCKSTEP_MASTER_ADDR"};
   base.local_rank = {3, "LOCAL_RANK"};
   base.timeout = {2s, "LOCKSTEP_RENDEZVOUS_TIMEOUT"};
-  const Place place{
-      .generation = 7, .rank = 1, .members = {10, 11, 12}, .decided = 5, .rendezvous_port = 4712};
+  const Place place{.generation = 7,
+                    .rank = 1,
+                    .members = {10, 11, 12},
+                    .decided = 5,
+                    .attempt = 1,
+                    .rendezvous_port = 4712};
   const rendezvous::Placement placement = placement_of(place, base);
   EXPECT_EQ(placement.rank.value, 1);
   EXPECT_EQ(placement.world.value, 3);

@@ -311,11 +311,13 @@ const std::map<std::string, std::string> kSecret = {{"LOCKSTEP_SECRET", "a secre
 
 TEST_F(Strangers, DoNotDisturbTheRun) {
   const std::uint16_t port = free_port();
-  ToyRun run(3, {fmt::format("port={}", port)}, kSecret);
+  std::map<std::string, std::string> variables = kSecret;
+  variables["TOY_STEP_MS"] = "100";  // long enough for all of them
+  ToyRun run(3, {fmt::format("port={}", port)}, variables);
   run.await(3, 2);
   // Thousands that say nothing or nonsense, hundreds of them at a time.
   std::deque<transport::Descriptor> open;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 3000 && !run.process().poll(); ++i) {
     open.push_back(knock(port));
     if (i % 3 == 0) {
       [[maybe_unused]] const auto put = ::write(open.back().get(), "GET / HTTP/1.1\r\n\r\n", 18);
