@@ -129,6 +129,9 @@ TEST_F(Members, AnActionThatComesLateIsCalled) {
   std::promise<std::string> told;
   first->on_abandon([&](const std::string& reason) { told.set_value(reason); });
   EXPECT_THAT(told.get_future().get(), HasSubstr("was lost"));
+  std::promise<std::string> told_again;
+  first->on_abandon([&](const std::string& reason) { told_again.set_value(reason); });
+  EXPECT_THAT(told_again.get_future().get(), HasSubstr("was lost"));
   first->on_abandon({});
   first->take_place({}, "alone");
   first->on_abandon([](const std::string& reason) { ADD_FAILURE() << reason; });
