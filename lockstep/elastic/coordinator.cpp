@@ -103,7 +103,10 @@ void Coordinator::begin_if_all_have(Time now) {
 
 void Coordinator::on(const Beat& beat, Time now) {
   const auto known = known_.find(beat.member);
-  if (known != known_.end()) known->second.liveness.hear(beat, now);
+  if (known == known_.end()) return;
+  Beat heard = beat;
+  heard.waits = beat.waits && beat.generation == generation_;  // who waits in an older one waits in vain
+  known->second.liveness.hear(heard, now);
 }
 
 void Coordinator::on(const Vote& vote, Time) {
@@ -222,8 +225,9 @@ void Coordinator::form(const std::vector<MemberId>& members, Time now) {
     known.wants_place = false;
     known.duty = Duty::train;
     known.liveness.renew(now);
-    outputs_.push_back(
-        Send{members_[rank], Place{generation_, static_cast<std::int32_t>(rank), members_, decided_}});
+    const Place place = {generation_, static_cast<std::int32_t>(rank), members_, decided_,
+                         known.join.attempt};
+    outputs_.push_back(Send{members_[rank], place});
   }
 }
 

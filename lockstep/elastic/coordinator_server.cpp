@@ -19,11 +19,12 @@ Time now() {
   return Clock::now().time_since_epoch();
 }
 
-CoordinatorOptions with_log(CoordinatorOptions options, const DecisionLog& log) {
-  options.last_generation = log.last_generation();
-  options.last_members = log.last_members();
-  options.decided = log.decided();
-  return options;
+CoordinatorOptions with_log(const CoordinatorServer::Options& options, const DecisionLog& log) {
+  CoordinatorOptions coordinator = options.coordinator;
+  coordinator.last_generation = log.last_generation();
+  if (options.awaits_members) coordinator.last_members = log.last_members();
+  coordinator.decided = log.decided();
+  return coordinator;
 }
 
 MemberId member_of(const FromMember& message) {
@@ -35,7 +36,7 @@ MemberId member_of(const FromMember& message) {
 CoordinatorServer::CoordinatorServer(Options options)
     : options_(std::move(options)),
       log_(options_.log_path),
-      coordinator_(with_log(options_.coordinator, log_), now()),
+      coordinator_(with_log(options_, log_), now()),
       listener_(options_.listen, options_.credentials),
       meetings_(options_.listen, options_.credentials) {}
 
@@ -113,14 +114,14 @@ void CoordinatorServer::hear(Guest& guest, const FromMember& message) {
   const MemberId member = member_of(message);
   if (guest.member == 0) {
     // A member that has connected again may be here before the end of its last connection was seen.
-    if (Guest* former = guest_of(member)) former->member = 0, former->lost = "it has connected again";
+    if (Guest* former = guest_of(member)) drop(*former, "it has connected again");
     guest.member = member;
   }
   if (member != guest.member || member == 0) throw DataError("a member speaks for another one");
   note(message);
   perform(coordinator_.hear(message, now()));
   // The end of the connection tells it that it was heard.
-  if (std::holds_alternative<Leave>(message)) guest.member = 0, guest.lost = "it has left";
+  if (std::holds_alternative<Leave>(message)) drop(guest, "it has left");
 }
 
 void CoordinatorServer::note(const FromMember& message) {
@@ -143,6 +144,12 @@ CoordinatorServer::Guest* CoordinatorServer::guest_of(MemberId member) {
     return guest.member == member && !guest.lost;
   });
   return found == guests_.end() ? nullptr : &*found;
+}
+
+// Without telling the coordinator, who knows better.
+void CoordinatorServer::drop(Guest& guest, const std::string& reason) {
+  guest.member = 0;
+  guest.lost = reason;
 }
 
 // What the coordinator says to that may lose further ones.
@@ -207,10 +214,7 @@ void CoordinatorServer::perform(const Record& record) {
 }
 
 void CoordinatorServer::perform(const Fence& fence) {
-  if (Guest* guest = guest_of(fence.member)) {
-    guest->member = 0;  // the coordinator knows
-    guest->lost = fence.reason;
-  }
+  if (Guest* guest = guest_of(fence.member)) drop(*guest, fence.reason);
   fences_.push_back(fence);
   tell_agents(Kill{fence.member, fence.reason});
 }

@@ -27,6 +27,7 @@ class CoordinatorServer final : public Control {
     transport::Credentials credentials;  // role "elastic"; run, secret and TLS also of the meetings
     CoordinatorOptions coordinator;      // last_generation and decided are the log's
     std::string log_path;
+    bool awaits_members = true;  // false: those that the log knows of cannot come back
   };
   // UsageError as transport::Listener; errors of the log.
   explicit CoordinatorServer(Options options);
@@ -66,6 +67,7 @@ class CoordinatorServer final : public Control {
   void hear(Guest& guest, const FromMember& message);
   void note(const FromMember& message);
   Guest* guest_of(MemberId member);
+  static void drop(Guest& guest, const std::string& reason);
   void drop_lost();
   void perform(const Outputs& outputs);
   void perform(const Send& send);

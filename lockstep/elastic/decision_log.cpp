@@ -24,16 +24,29 @@ constexpr std::string_view kMagic = "lockstep elastic log 1\n";
 constexpr std::string_view kMark = "LSGR";
 constexpr std::size_t kFrameBytes = kMark.size() + 4 + 8;               // mark, length of the body, checksum
 constexpr std::size_t kLeastRecordBytes = kFrameBytes + 8 + 8 + 1 + 4;  // of one without members
-constexpr std::uint64_t kMaxBytes = kMagic.size() + kKeptRecords * (kLeastRecordBytes + 8 * kMaxMembers);
+constexpr std::size_t kHeadBytes = kMagic.size() + 3 * 8;               // generation, step, checksum of both
+constexpr std::uint64_t kMaxBytes = kHeadBytes + kKeptRecords * (kLeastRecordBytes + 8 * kMaxMembers);
 constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 62;
 
 std::string_view text_of(ConstBytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+void write_newest(MessageWriter& writer, const Record& record) {
+  writer.number(record.generation).number(static_cast<std::uint64_t>(record.decided + 1));
+}
+
+void append_head(std::string& bytes, const Record& newest) {
+  MessageWriter head;
+  write_newest(head, newest);
+  const std::uint64_t checksum = hash_of(head.body()).low;
+  head.number(checksum);
+  bytes.append(kMagic).append(text_of(head.body()));
+}
+
 void append_record(std::string& bytes, const Record& record) {
   MessageWriter body;
-  body.number(record.generation).number(static_cast<std::uint64_t>(record.decided + 1));
+  write_newest(body, record);
   body.number(static_cast<std::uint8_t>(record.is_rollback));
   body.number(static_cast<std::uint32_t>(record.members.size()));
   for (const MemberId member : record.members) body.number(member);
@@ -42,13 +55,17 @@ void append_record(std::string& bytes, const Record& record) {
   bytes.append(kMark).append(text_of(frame.body())).append(text_of(body.body()));
 }
 
+void read_newest(MessageReader& reader, Generation& generation, std::int64_t& decided) {
+  generation = reader.number<std::uint64_t>();
+  const auto step = reader.number<std::uint64_t>();
+  if (generation > kMaxNumber || step > kMaxNumber) reader.fail("an impossible number");
+  decided = static_cast<std::int64_t>(step) - 1;
+}
+
 Record read_body(ConstBytes body) {
   MessageReader reader(body, "record");
   Record record;
-  record.generation = reader.number<std::uint64_t>();
-  const auto step = reader.number<std::uint64_t>();
-  if (record.generation > kMaxNumber || step > kMaxNumber) reader.fail("an impossible number");
-  record.decided = static_cast<std::int64_t>(step) - 1;
+  read_newest(reader, record.generation, record.decided);
   const auto flag = reader.number<std::uint8_t>();
   if (flag > 1) reader.fail("an impossible flag");
   record.is_rollback = flag == 1;
@@ -89,6 +106,19 @@ std::optional<std::size_t> find_record(std::string_view bytes, std::size_t from)
   return std::nullopt;
 }
 
+LogContent read_head(std::string_view bytes, const std::string& path) {
+  if (!bytes.starts_with(kMagic)) {
+    throw DataError(fmt::format("{} at byte 0: not a log of an elastic run, or of another version", path));
+  }
+  const ConstBytes head = std::as_bytes(std::span(bytes.substr(kMagic.size(), 3 * 8)));
+  const std::string what = path + " behind its first line";
+  MessageReader reader(head, what);
+  LogContent content;
+  read_newest(reader, content.last_generation, content.decided);
+  if (reader.number<std::uint64_t>() != hash_of(head.first(2 * 8)).low) reader.fail("the header is damaged");
+  return content;
+}
+
 std::string read_if_there(const std::string& path) {
   return std::filesystem::exists(path) ? read_text(path, kMaxBytes) : std::string();
 }
@@ -96,18 +126,16 @@ std::string read_if_there(const std::string& path) {
 }  // namespace
 
 std::string to_bytes(const std::vector<Record>& records) {
-  std::string bytes(kMagic);
+  std::string bytes;
+  append_head(bytes, records.empty() ? Record() : records.back());
   for (const Record& record : records) append_record(bytes, record);
   return bytes;
 }
 
 LogContent parse_log(std::string_view bytes, const std::string& path) {
-  LogContent content;
-  if (bytes.empty()) return content;
-  if (!bytes.starts_with(kMagic)) {
-    throw DataError(fmt::format("{} at byte 0: not a log of an elastic run, or of another version", path));
-  }
-  std::size_t at = kMagic.size();
+  if (bytes.empty()) return {};
+  LogContent content = read_head(bytes, path);
+  std::size_t at = kHeadBytes;
   while (at < bytes.size()) {
     std::optional<Found> found = read_record(bytes.substr(at));
     if (!found) break;
@@ -118,7 +146,13 @@ LogContent parse_log(std::string_view bytes, const std::string& path) {
     throw DataError(fmt::format("{} at byte {}: the record is damaged, and a good one follows at byte {}",
                                 path, at, *next));
   }
-  if (at < bytes.size()) content.lost_generations = 1 + (bytes.size() - at) / kLeastRecordBytes;
+  const Record newest = content.records.empty() ? Record() : content.records.back();
+  if (newest.generation > content.last_generation) {
+    throw DataError(fmt::format("{} at byte {}: a record of generation {}, and the header knows of {} only",
+                                path, at, newest.generation, content.last_generation));
+  }
+  content.is_cut =
+      at < bytes.size() || newest.generation != content.last_generation || newest.decided != content.decided;
   return content;
 }
 
@@ -132,22 +166,12 @@ void DecisionLog::append(const Record& record) {
   records.push_back(record);
   if (records.size() > kKeptRecords) records.erase(records.begin());
   replace_file(disk_, path_, to_bytes(records));
-  // The new number is beyond those that were lost.
-  content_ = {.records = std::move(records), .lost_generations = 0};
-}
-
-Generation DecisionLog::last_generation() const {
-  const Generation last = content_.records.empty() ? 0 : content_.records.back().generation;
-  return last + content_.lost_generations;
+  content_ = {record.generation, record.decided, std::move(records), false};
 }
 
 std::vector<MemberId> DecisionLog::last_members() const {
-  const bool is_known = !content_.records.empty() && content_.lost_generations == 0;
+  const bool is_known = !content_.records.empty() && !content_.is_cut;
   return is_known ? content_.records.back().members : std::vector<MemberId>();
-}
-
-std::int64_t DecisionLog::decided() const {
-  return content_.records.empty() ? kNoStep : content_.records.back().decided;
 }
 
 }  // namespace lockstep::elastic

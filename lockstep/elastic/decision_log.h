@@ -3,9 +3,11 @@
 // What a coordinator must not forget when it is started again: the numbers of its generations, who was in
 // them, and rollbacks. A record for each change of membership, not for each step.
 //
-// The file is a header and records, each with a mark, its length and a checksum. It is small and replaced as
-// a whole by every append (replace_file): a crash leaves the old one or the new one, never a part, and no
-// other way of writing a file needs to be proved right. What is older than the last kKeptRecords is dropped.
+// The file is a header with the newest number and step, and records; header and records have checksums, and
+// each record a mark and its length. It is small and replaced as a whole by every append (replace_file): a
+// crash leaves the old one or the new one, never a part, and no other way of writing a file needs to be
+// proved right. As the header tells the newest number once more, no number is used twice when the end of the
+// file is damaged. What is older than the last kKeptRecords is dropped.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +23,16 @@ namespace lockstep::elastic {
 inline constexpr std::size_t kKeptRecords = 256;
 
 struct LogContent {
+  Generation last_generation = 0;
+  std::int64_t decided = kNoStep;  // when the last generation was formed or rolled back
   std::vector<Record> records;
-  // Bytes at the end that are no record: they may have told of generations, and so many numbers are not to be
-  // used, in case they did.
-  std::uint64_t lost_generations = 0;
+  bool is_cut = false;  // newer records are lost
   bool operator==(const LogContent&) const = default;
 };
 
 std::string to_bytes(const std::vector<Record>& records);
-// DataError naming `path` and the byte where it is not a log, of another version, or damaged before its last
-// good record. What is damaged behind that is ignored.
+// DataError naming `path` and the byte where it is not a log, of another version, or damaged in its header or
+// before its last good record. What is damaged behind that is left out.
 LogContent parse_log(std::string_view bytes, const std::string& path);
 
 class DecisionLog {
@@ -44,9 +46,9 @@ class DecisionLog {
   void append(const Record& record);
 
   // For CoordinatorOptions.
-  Generation last_generation() const;
-  std::vector<MemberId> last_members() const;  // none when the last records are lost
-  std::int64_t decided() const;                // when the last generation was formed or rolled back
+  Generation last_generation() const { return content_.last_generation; }
+  std::int64_t decided() const { return content_.decided; }
+  std::vector<MemberId> last_members() const;  // none: they are not known
   const std::vector<Record>& records() const { return content_.records; }
 
  private:

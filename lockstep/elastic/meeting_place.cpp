@@ -2,6 +2,7 @@
 #include "lockstep/elastic/meeting_place.h"
 
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,25 +25,29 @@ class MeetingPlace::Meeting {
   explicit Meeting(const rendezvous::ServerOptions& options)
       : generation_(options.generation),
         server_(options),
+        port_(server_->address().port),
         serving_([this](const std::stop_token& stop) { serve(stop); }) {}
 
-  std::uint16_t port() const { return server_.address().port; }
+  std::uint16_t port() const { return port_; }
   void request_stop() { serving_.request_stop(); }
   bool has_ended() const { return has_ended_.load(std::memory_order_acquire); }
 
  private:
   void serve(const std::stop_token& stop) {
     try {
-      server_.serve(Deadline::after(kLongest), stop);
+      server_->serve(Deadline::after(kLongest), stop);
     } catch (const Error& error) {
       // The members give up by themselves.
       log::warning(fmt::format("the meeting of generation {} failed: {}", generation_, error.what()));
     }
+    // Whoever comes now is turned away at once, instead of waiting for an answer.
+    server_.reset();
     has_ended_.store(true, std::memory_order_release);
   }
 
   std::uint64_t generation_;
-  rendezvous::Server server_;
+  std::optional<rendezvous::Server> server_;
+  std::uint16_t port_;
   std::atomic<bool> has_ended_ = false;
   rendezvous::Background serving_;  // the last: it uses the others
 };

@@ -56,7 +56,9 @@ std::optional<MemberEvent> Member::hear(const FromCoordinator& message) {
 }
 
 std::optional<MemberEvent> Member::on(const Place& place) {
-  if (state_ != State::joining || place.generation <= generation_) return std::nullopt;
+  if (state_ != State::joining || place.attempt != join_.attempt || place.generation <= generation_) {
+    return std::nullopt;
+  }
   state_ = State::placed;
   generation_ = place.generation;
   step_ = place.decided;

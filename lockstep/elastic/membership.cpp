@@ -46,13 +46,15 @@ class Alarm {
     const std::lock_guard calling(calling_);
     const std::lock_guard lock(mutex_);
     action_ = std::move(action);
+    is_heard_ = false;
     changed_.notify_all();
   }
 
-  // Rings until there is an action that hears it; nothing: does not ring.
+  // Every action that is there or comes hears it, once; nothing: no longer.
   void ring(std::optional<std::string> reason) {
     const std::lock_guard lock(mutex_);
     reason_ = std::move(reason);
+    is_heard_ = false;
     changed_.notify_all();
   }
 
@@ -61,25 +63,29 @@ class Alarm {
     while (!stop.stop_requested()) {
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, stop, [this] { return reason_ && action_; });
+        changed_.wait(lock, stop, [this] { return must_call(); });
       }
       const std::lock_guard calling(calling_);
-      if (const auto [action, reason] = take(); action) action(*reason);
+      if (const auto [action, reason] = take(); action) action(reason);
     }
   }
 
-  std::pair<Action, std::optional<std::string>> take() {
+  std::pair<Action, std::string> take() {
     const std::lock_guard lock(mutex_);
-    if (!reason_ || !action_) return {};
-    return {action_, std::exchange(reason_, std::nullopt)};
+    if (!must_call()) return {};
+    is_heard_ = true;
+    return {action_, *reason_};
   }
+
+  bool must_call() const { return reason_ && action_ && !is_heard_; }
 
   std::mutex calling_;  // held while the action runs
   std::mutex mutex_;    // guards what follows
   std::condition_variable_any changed_;
   Action action_;
   std::optional<std::string> reason_;
-  std::jthread thread_;  // the last: it uses the others
+  bool is_heard_ = false;  // by this action
+  std::jthread thread_;    // the last: it uses the others
 };
 
 }  // namespace

@@ -59,8 +59,9 @@ class Membership {
   // For beats; any thread.
   void count_progress();
   void set_waiting(bool waits);
-  // Called on a thread of its own when the generation was lost while this worker may be waiting for
-  // another one: what makes it give up. Replaces the one before; empty: nothing.
+  // Called once, on a thread of its own, when the generation was lost while this worker may be waiting for
+  // another one: what makes it give up. At once when it already is. Replaces the one before, which does not
+  // run any more when this returns; empty: nothing.
   void on_abandon(std::function<void(const std::string& reason)> action);
 
  private:

@@ -77,6 +77,7 @@ struct Place {
   // The newest step that was decided: who has voted for it and never heard applies it now; who has voted for
   // a later one forgets that. kNoStep: none was.
   std::int64_t decided = kNoStep;
+  std::uint64_t attempt = 0;  // of the Join that it answers: a place for an older one is none
   // Where the members of the generation meet, on the host of the coordinator; set by whoever serves there.
   std::uint16_t rendezvous_port = 0;
   bool operator==(const Place&) const = default;

@@ -172,6 +172,7 @@ std::vector<std::byte> write(const Place& place) {
       .members(place.members)
       .number(static_cast<std::uint64_t>(place.rank))
       .step(place.decided)
+      .number(place.attempt)
       .port(place.rendezvous_port)
       .framed(MessageType::place);
 }
@@ -227,7 +228,7 @@ std::size_t max_body_bytes(MessageType type, Sender from) {
     case MessageType::leave:
       return is_from_member ? 8 : 0;
     case MessageType::place:
-      return is_from_member ? 0 : 3 * 8 + 2 + 4 + 8 * kMaxMembers;
+      return is_from_member ? 0 : 4 * 8 + 2 + 4 + 8 * kMaxMembers;
     case MessageType::decision:
       return is_from_member ? 0 : 2 * 8 + 1;
     case MessageType::abandon:
@@ -290,6 +291,7 @@ FromCoordinator decode_from_coordinator(MessageType type, ConstBytes body) {
       place.members = reader.members();
       place.rank = reader.rank_before(place.members.size());
       place.decided = reader.step_or_none();
+      place.attempt = reader.number();
       place.rendezvous_port = reader.port();
       return reader.ended(place);
     }

@@ -326,7 +326,9 @@ SupervisorResult supervise(const SupervisorOptions& options) {
   CoordinatorServer server({.listen = rendezvous::listening_address(address),
                             .credentials = credentials_for(run, secret),
                             .coordinator = coordinator,
-                            .log_path = options.log_path});
+                            .log_path = options.log_path,
+                            // Those of this host have died with their supervisor.
+                            .awaits_members = options.listen.has_value()});
   address.port = server.address().port;
   return keep(options.workers, server, group_of(options.workers, address, credentials_for(run, secret)),
               inbox);

@@ -35,7 +35,7 @@ TEST(CoordinatorLoss, TheOthersGoOnAtOnceWhenAllHaveComeBack) {
   EXPECT_THAT(rig.out, IsEmpty()) << "one is still to come";
   rig.join(1, "a", {.generation = 1, .held = 1, .voted = 2});
   EXPECT_THAT(rig.members(), ElementsAre(1, 3));
-  EXPECT_EQ(rig.sent<Place>(), (Place{2, 0, {1, 3}, 1}));
+  EXPECT_EQ(rig.sent<Place>(), (Place{2, 0, {1, 3}, 1, 5}));
 }
 
 TEST(CoordinatorLoss, AJoinOutOfAGenerationEndsIt) {
@@ -127,6 +127,17 @@ TEST(CoordinatorLoss, OneThatWaitsForOthersIsNotFrozen) {
     rig.pass(seconds(5));
     EXPECT_THAT(rig.out, IsEmpty());
   }
+}
+
+TEST(CoordinatorLoss, OneThatWaitsInAnOlderGenerationIsFrozen) {
+  Rig rig = three_at_step_1();
+  for (std::uint64_t second = 0; second < 60; second += 5) {
+    beat_all(rig, second, true);
+    rig.hear(Beat{2, 0, 1, 7, true});
+    EXPECT_TRUE(rig.coordinator.is_running());
+    rig.pass(seconds(5));
+  }
+  EXPECT_EQ(rig.outputs<Fence>().size(), 1u);
 }
 
 TEST(CoordinatorLoss, OneThatDoesNotComeBackIsFencedEvenWhenItWaits) {

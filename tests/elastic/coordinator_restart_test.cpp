@@ -28,7 +28,7 @@ TEST(CoordinatorRestart, LearnsWhatWasDecidedFromWhoeverHasHeardIt) {
   rig.join(3, "a", {.generation = 7, .held = 44, .voted = 45});
   EXPECT_THAT(rig.out, IsEmpty());
   rig.join(1, "a", {.generation = 7, .held = 45});
-  EXPECT_EQ(rig.sent<Place>(), (Place{8, 0, {1, 2, 3}, 45}));
+  EXPECT_EQ(rig.sent<Place>(), (Place{8, 0, {1, 2, 3}, 45, 3}));
 }
 
 TEST(CoordinatorRestart, ADecisionThatNobodyAliveHasHeardIsNone) {
@@ -36,7 +36,7 @@ TEST(CoordinatorRestart, ADecisionThatNobodyAliveHasHeardIsNone) {
   rig.join(2, "a", {.generation = 7, .held = 44, .voted = 45});
   rig.join(3, "a", {.generation = 7, .held = 44, .voted = 45});
   rig.lose(1);
-  EXPECT_EQ(rig.sent<Place>(), (Place{8, 0, {2, 3}, 44}));
+  EXPECT_EQ(rig.sent<Place>(), (Place{8, 0, {2, 3}, 44, 1}));
 }
 
 TEST(CoordinatorRestart, WhoDoesNotComeBackIsGivenUp) {
@@ -79,7 +79,7 @@ TEST(CoordinatorRestart, NewcomersAloneDoNotMakeItForgetWhatWasDecided) {
   Rig rig = restarted();
   for (const MemberId member : {1, 2, 3}) rig.lose(member);
   rig.join(4);
-  EXPECT_EQ(rig.sent<Place>(), (Place{8, 0, {4}, 40}));
+  EXPECT_EQ(rig.sent<Place>(), (Place{8, 0, {4}, 40, 1}));
   rig.begin(30);
   EXPECT_THAT(rig.outputs<Record>(), ElementsAre(Record{8, {4}, 30, true}));
 }

@@ -30,8 +30,8 @@ TEST(Coordinator, WaitsForAllThatTheRunWasStartedWith) {
 TEST(Coordinator, ANumberIsRecordedBeforeAnyoneIsToldOfIt) {
   Rig rig(options_for(2));
   rig.join_all({1, 2});
-  const Outputs expected = {Record{1, {1, 2}, kNoStep, false}, Send{1, Place{1, 0, {1, 2}, kNoStep}},
-                            Send{2, Place{1, 1, {1, 2}, kNoStep}}};
+  const Outputs expected = {Record{1, {1, 2}, kNoStep, false}, Send{1, Place{1, 0, {1, 2}, kNoStep, 1}},
+                            Send{2, Place{1, 1, {1, 2}, kNoStep, 2}}};
   EXPECT_EQ(rig.out, expected);
 }
 
@@ -137,7 +137,7 @@ TEST(Coordinator, ANewcomerMakesTheNextDecisionTheLastOfItsGeneration) {
   EXPECT_THAT(rig.out, IsEmpty());
   rig.join(1, "a", {.generation = 1, .held = 2});
   EXPECT_THAT(rig.receivers<Place>(), ElementsAre(1, 2, 3));
-  EXPECT_EQ(rig.sent<Place>(), (Place{2, 0, {1, 2, 3}, 2}));
+  EXPECT_EQ(rig.sent<Place>(), (Place{2, 0, {1, 2, 3}, 2, 5}));
 }
 
 TEST(Coordinator, ASpareWaitsAndTakesTheFirstPlaceThatIsFree) {
@@ -193,7 +193,7 @@ TEST(Coordinator, ASecondJoinReplacesTheFirst) {
   rig.join(1, "b", {.held = 4});
   EXPECT_FALSE(rig.coordinator.is_running());
   rig.join(2, "b");
-  EXPECT_EQ(rig.sent<Place>(), (Place{1, 0, {1, 2}, 4}));
+  EXPECT_EQ(rig.sent<Place>(), (Place{1, 0, {1, 2}, 4, 2}));
 }
 
 TEST(Coordinator, IsFinishedWhenAllHaveLeft) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/elastic/decision_log.h"
 
-#include <fstream>
+#include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,39 +66,53 @@ TEST(DecisionLogProperty, RecordsSurviveTheFile) {
       records.push_back({generation, *rc::gen::arbitrary<std::vector<MemberId>>(),
                          *rc::gen::inRange<std::int64_t>(-1, 1 << 30), *rc::gen::arbitrary<bool>()});
     }
-    RC_ASSERT(parse_log(to_bytes(records), "log") == (LogContent{records, 0}));
+    std::ranges::sort(records, {}, &Record::generation);
+    const LogContent content = parse_log(to_bytes(records), "log");
+    RC_ASSERT(content.records == records);
+    RC_ASSERT(!content.is_cut);
   }));
 }
 
-// The largest prefix of kRecords that is good, and what must not be used beside it.
-TEST(DecisionLog, ATornTailIsIgnoredButItsNumbersAreNotUsed) {
-  const std::string whole = to_bytes(kRecords);
-  const std::vector<Record> two(kRecords.begin(), kRecords.end() - 1);
+TEST(DecisionLog, ADamagedTailIsLeftOutAndItsNumberIsNotUsedAgain) {
+  const std::vector<Record> records = {{1, {7, 8}, kNoStep, false}, {2, {8}, 30, false}, {5, {9}, 40, false}};
+  const std::string whole = to_bytes(records);
+  const std::vector<Record> two(records.begin(), records.end() - 1);
   const std::size_t begin = to_bytes(two).size();
-  for (std::size_t size = begin + 1; size < whole.size(); ++size) {
-    const LogContent content = parse_log(whole.substr(0, size), "log");
-    EXPECT_EQ(content.records, two);
-    EXPECT_GE(content.lost_generations, 1u);
+  const LogContent expected = {.last_generation = 5, .decided = 40, .records = two, .is_cut = true};
+  for (std::size_t size = begin; size < whole.size(); ++size) {
+    EXPECT_EQ(parse_log(whole.substr(0, size), "log"), expected);
   }
   for (std::size_t at = begin; at < whole.size(); ++at) {
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 0x10);
-    const LogContent content = parse_log(changed, "log");
-    EXPECT_EQ(content.records, two);
-    EXPECT_GE(content.lost_generations, 1u);
+    EXPECT_EQ(parse_log(changed, "log"), expected);
   }
 }
 
-TEST(DecisionLog, AsManyNumbersAreSkippedAsTheTailCanHaveHad) {
-  std::vector<Record> records;
-  for (Generation generation = 1; generation <= 40; ++generation) records.push_back({generation, {}, 0});
-  std::string bytes = to_bytes(records);
-  const std::size_t kept = to_bytes({records.begin(), records.begin() + 10}).size();
-  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(kept), bytes.end(), '\0');
+TEST(DecisionLog, WhoWasInALostGenerationIsNotKnown) {
+  std::string bytes = to_bytes(kRecords);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
   checkpoint::testing::HastyDisk disk;
   const DecisionLog log("log", disk, bytes);
-  EXPECT_GE(log.last_generation(), 40u);
+  EXPECT_EQ(log.last_generation(), 2u);
+  EXPECT_EQ(log.decided(), 20);
   EXPECT_THAT(log.last_members(), IsEmpty());
+}
+
+TEST(DecisionLog, ADamagedHeaderIsAnError) {
+  const std::string whole = to_bytes(kRecords);
+  for (std::size_t at = 23; at < to_bytes({}).size(); ++at) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    EXPECT_THAT(test::error_of<DataError>([&] { parse_log(changed, "my.log"); }), HasSubstr("my.log")) << at;
+  }
+  EXPECT_THROW(parse_log(whole.substr(0, 30), "my.log"), DataError);
+}
+
+TEST(DecisionLog, ARecordThatIsNewerThanTheHeaderIsAnError) {
+  const std::string newer = to_bytes({{9, {1}, 5, false}});
+  const std::string header = to_bytes({{8, {1}, 5, false}}).substr(0, to_bytes({}).size());
+  EXPECT_THROW(parse_log(header + newer.substr(header.size()), "my.log"), DataError);
 }
 
 TEST(DecisionLog, DamageBeforeAGoodRecordIsAnError) {
@@ -133,7 +147,7 @@ TEST(DecisionLog, ACrashAtAnyMomentLeavesTheOldOrTheNewOne) {
       const std::string bytes = found == content.end() ? "" : found->second;
       const LogContent read = parse_log(bytes, "log");
       EXPECT_TRUE(read.records == before || read.records == after);
-      EXPECT_EQ(read.lost_generations, 0u);
+      EXPECT_FALSE(read.is_cut);
       ++crashes;
     }
   };

@@ -14,8 +14,8 @@ using Happened = std::optional<MemberEvent>;
 
 const Happened kNothing;
 
-Place place(Generation generation, std::int64_t decided) {
-  return {.generation = generation, .rank = 0, .members = {4, 5}, .decided = decided};
+Place place(Generation generation, std::int64_t decided, std::uint64_t attempt = 1) {
+  return {.generation = generation, .rank = 0, .members = {4, 5}, .decided = decided, .attempt = attempt};
 }
 
 // With a place in generation 3 that has begun at step 7.
@@ -87,8 +87,8 @@ TEST(Member, GivesUpItsPlaceByItself) {
   EXPECT_EQ(member.join({.step = 7, .voted = 8}, "rank 1 is silent").generation, 3u);
   EXPECT_EQ(member.hear(Decision{3, 8, false}), kNothing) << "its place will tell";
   EXPECT_EQ(member.hear(Abandon{3, "lost"}), kNothing);
-  EXPECT_EQ(member.hear(place(3, 8)), kNothing) << "that was the generation before";
-  EXPECT_EQ(member.hear(place(4, 8)), Happened(Placed{place(4, 8), true, true}));
+  EXPECT_EQ(member.hear(place(3, 8, 2)), kNothing) << "that was the generation before";
+  EXPECT_EQ(member.hear(place(4, 8, 2)), Happened(Placed{place(4, 8, 2), true, true}));
 }
 
 TEST(Member, ALostConnectionIsALostGeneration) {
@@ -105,6 +105,8 @@ TEST(Member, AsksAgainOverANewConnection) {
   EXPECT_EQ(member.disconnect("reset by peer"), kNothing);
   join.attempt = 2;
   EXPECT_EQ(member.reconnect(), FromMember(join));
+  EXPECT_EQ(member.hear(place(1, 7, 1)), kNothing) << "the coordinator has given that place up";
+  EXPECT_EQ(member.hear(place(2, 7, 2)), Happened(Placed{place(2, 7, 2), false, true}));
 }
 
 TEST(Member, IsGoneWhenItIsDismissedOrLeaves) {

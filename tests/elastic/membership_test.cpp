@@ -129,6 +129,9 @@ TEST_F(Members, AnActionThatComesLateIsCalled) {
   std::promise<std::string> told;
   first->on_abandon([&](const std::string& reason) { told.set_value(reason); });
   EXPECT_THAT(told.get_future().get(), HasSubstr("was lost"));
+  std::promise<std::string> told_again;
+  first->on_abandon([&](const std::string& reason) { told_again.set_value(reason); });
+  EXPECT_THAT(told_again.get_future().get(), HasSubstr("was lost"));
   first->on_abandon({});
   first->take_place({}, "alone");
   first->on_abandon([](const std::string& reason) { ADD_FAILURE() << reason; });
@@ -225,8 +228,12 @@ TEST(PlacementOf, IsThatOfTheGeneration) {
   base.master_host = {"node1", "LOCKSTEP_MASTER_ADDR"};
   base.local_rank = {3, "LOCAL_RANK"};
   base.timeout = {2s, "LOCKSTEP_RENDEZVOUS_TIMEOUT"};
-  const Place place{
-      .generation = 7, .rank = 1, .members = {10, 11, 12}, .decided = 5, .rendezvous_port = 4712};
+  const Place place{.generation = 7,
+                    .rank = 1,
+                    .members = {10, 11, 12},
+                    .decided = 5,
+                    .attempt = 1,
+                    .rendezvous_port = 4712};
   const rendezvous::Placement placement = placement_of(place, base);
   EXPECT_EQ(placement.rank.value, 1);
   EXPECT_EQ(placement.world.value, 3);

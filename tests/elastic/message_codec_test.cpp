@@ -75,7 +75,8 @@ std::vector<FromCoordinator> drawn_from_coordinator() {
   const Generation generation = *generations();
   auto members = *rc::gen::nonEmpty(rc::gen::unique<std::vector<MemberId>>(numbers()));
   const int rank = *rc::gen::inRange(0, static_cast<int>(members.size()));
-  return {Place{generation, rank, std::move(members), *steps(-1), *rc::gen::arbitrary<std::uint16_t>()},
+  return {Place{generation, rank, std::move(members), *steps(-1), *numbers(),
+                *rc::gen::arbitrary<std::uint16_t>()},
           Decision{generation, *steps(0), *rc::gen::arbitrary<bool>()},
           Abandon{generation, *texts(kMaxReasonBytes)}, Dismiss{*texts(kMaxReasonBytes)}};
 }
@@ -150,9 +151,9 @@ TEST(MessageCodec, ImpossibleContentsAreRefused) {
     return error_of<DataError>(
         [&] { decode_from_coordinator(header_of(bytes, Sender::coordinator).type, body_of(bytes)); });
   };
-  EXPECT_THAT(refused(Place{1, 2, {5, 6}, 0}), HasSubstr("rank 2 of 2 members"));
-  EXPECT_THAT(refused(Place{1, 0, {5, 5}, 0}), HasSubstr("twice"));
-  EXPECT_THAT(refused(Place{UINT64_MAX, 0, {5}, 0}), HasSubstr("generation"));
+  EXPECT_THAT(refused(Place{1, 2, {5, 6}}), HasSubstr("rank 2 of 2 members"));
+  EXPECT_THAT(refused(Place{1, 0, {5, 5}}), HasSubstr("twice"));
+  EXPECT_THAT(refused(Place{UINT64_MAX, 0, {5}}), HasSubstr("generation"));
   EXPECT_THAT(refused(Decision{1, kNoStep, false}), HasSubstr("a step is missing"));
   EXPECT_THAT(refused(Decision{1, -5, false}), HasSubstr("is impossible"));
   auto flagged = encode(FromCoordinator(Decision{1, 1, true}));
@@ -173,7 +174,7 @@ TEST(MessageCodec, ReasonsAreCutAndHostsAreRefused) {
 TEST(MessageCodec, TheLargestMessagesFit) {
   std::vector<MemberId> members(kMaxMembers);
   for (std::size_t i = 0; i < members.size(); ++i) members[i] = i;
-  const FromCoordinator place = Place{1, kMaxMembers - 1, members, 0};
+  const FromCoordinator place = Place{1, kMaxMembers - 1, members, 0, 1};
   EXPECT_EQ(there_and_back(place), place);
   const FromMember join =
       Join{1, std::string(kMaxHostBytes, 'h'), 1, 1, 1, std::string(kMaxReasonBytes, 'r'), 1};

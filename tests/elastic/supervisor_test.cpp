@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/elastic/decision_log.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/transport/connect/listener.h"
 #include "lockstep/transport/connect/socket.h"
@@ -81,7 +82,13 @@ class ToyRun {
     spawn.environment["TOY_STEP_MS"] = "10";
     for (const auto& [name, value] : variables) spawn.environment[name] = value;
     process_.emplace(spawn);
+    spawn_ = spawn;
   }
+
+  // The same again, over what the one before has left.
+  void restart() { process_.emplace(spawn_); }
+
+  std::vector<Record> decisions() const { return parse_log(folder_.read("decisions"), "decisions").records; }
 
   rendezvous::ChildProcess& process() { return *process_; }
 
@@ -139,6 +146,7 @@ class ToyRun {
   }
 
   test::TemporaryFolder folder_;
+  rendezvous::SpawnOptions spawn_;
   std::optional<rendezvous::ChildProcess> process_;
 };
 
@@ -262,7 +270,23 @@ TEST_F(Supervisor, WorkersDieWithTheSupervisor) {
   while (!run.running().empty()) std::this_thread::sleep_for(2ms);
 }
 
-// The log knows of the generations before; what the workers held is gone with them.
+// Numbers of generations are not used twice, and nobody waits for those that are dead.
+TEST_F(Supervisor, ANewSupervisorGoesOnAfterOneThatWasKilled) {
+  ToyRun run(3, {"beat_timeout_ms=600000"});
+  run.await(3, 5);
+  ::kill(run.process().pid(), SIGKILL);
+  run.result();
+  while (!run.running().empty()) std::this_thread::sleep_for(2ms);
+  run.restart();
+  expect_undisturbed(run, 3);
+  const std::vector<Record> records = run.decisions();
+  ASSERT_GE(records.size(), 2U);
+  EXPECT_EQ(records[0].generation, 1U);
+  EXPECT_EQ(records[1].generation, 2U);
+  EXPECT_THAT(records[1].members, SizeIs(3));
+}
+
+// What it held is gone with it.
 TEST_F(Supervisor, AWorkerThatWasKilledWhileItWasOneOfOneBeginsAgain) {
   ToyRun run(1, {});
   ::kill(run.await(1, 10)[0], SIGKILL);
@@ -287,11 +311,13 @@ const std::map<std::string, std::string> kSecret = {{"LOCKSTEP_SECRET", "a secre
 
 TEST_F(Strangers, DoNotDisturbTheRun) {
   const std::uint16_t port = free_port();
-  ToyRun run(3, {fmt::format("port={}", port)}, kSecret);
+  std::map<std::string, std::string> variables = kSecret;
+  variables["TOY_STEP_MS"] = "100";  // long enough for all of them
+  ToyRun run(3, {fmt::format("port={}", port)}, variables);
   run.await(3, 2);
   // Thousands that say nothing or nonsense, hundreds of them at a time.
   std::deque<transport::Descriptor> open;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 3000 && !run.process().poll(); ++i) {
     open.push_back(knock(port));
     if (i % 3 == 0) {
       [[maybe_unused]] const auto put = ::write(open.back().get(), "GET / HTTP/1.1\r\n\r\n", 18);

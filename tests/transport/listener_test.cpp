@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <stop_token>
 #include <string>
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/rand.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
@@ -159,6 +161,41 @@ TEST(Listener, SaysThatDescriptorsLack) {
     return;
   }
   ADD_FAILURE() << "8 descriptors do not suffice";
+}
+
+// For somebody who waits for other things too.
+TEST(Listener, ItsDescriptorTellsWhetherSomebodyIsThere) {
+  Listener listener(any_port(), credentials(0));
+  const auto is_ready = [&](int timeout_ms) {
+    pollfd entry{listener.fd(), POLLIN, 0};
+    return ::poll(&entry, 1, timeout_ms) == 1;
+  };
+  EXPECT_FALSE(is_ready(0));
+  EXPECT_FALSE(listener.try_accept());
+  const auto first = dial(listener.address(), credentials(1), soon());
+  const auto second = dial(listener.address(), credentials(2), soon());
+  for (const Rank rank : {1, 2}) {
+    ASSERT_TRUE(is_ready(20'000));
+    const auto accepted = listener.try_accept();
+    ASSERT_TRUE(accepted);
+    EXPECT_EQ(accepted->peer.rank, rank);
+  }
+  EXPECT_FALSE(is_ready(0));
+  EXPECT_FALSE(listener.try_accept());
+}
+
+TEST(Listener, WaitingAndDialingCanBeGivenUp) {
+  std::stop_source stop;
+  Listener listener(any_port(), credentials(0));
+  auto waiting = std::async(std::launch::async, [&] { listener.accept(soon(), stop.get_token()); });
+  Address nobody;
+  { nobody = Listener(any_port(), credentials(0)).address(); }
+  auto dialing =
+      std::async(std::launch::async, [&] { dial(nobody, credentials(1), soon(), stop.get_token()); });
+  std::this_thread::sleep_for(20ms);
+  stop.request_stop();
+  EXPECT_THAT(error_of<Aborted>([&] { waiting.get(); }), HasSubstr("was given up"));
+  EXPECT_THAT(error_of<Aborted>([&] { dialing.get(); }), HasSubstr("was given up"));
 }
 
 TEST(Listener, AcceptGivesUpAtTheDeadline) {
