@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/base/log.h"
 #include "lockstep/checkpoint/store/commit_file.h"
 #include "lockstep/checkpoint/store/reader.h"
@@ -50,6 +51,7 @@ std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention) {
     }
   }
   if (good_steps.empty()) return {};
+  LOCKSTEP_FAILPOINT("checkpoint.collect.begun");
   std::vector<std::int64_t> removed;
   for (const Listed& entry : unwanted) {
     remove_checkpoint(entry.path);
