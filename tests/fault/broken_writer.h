@@ -38,13 +38,7 @@ class BrokenWriter : public ::testing::Test {
     std::filesystem::remove_all(store());
     std::filesystem::copy(folder_.path("good"), store(), std::filesystem::copy_options::recursive);
   }
-  std::vector<std::string> names() const {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(store())) {
-      found.push_back(entry.path().filename().string());
-    }
-    return found;
-  }
+  std::vector<std::string> names() const { return test::names_in(store()); }
   int newest() const { return checkpoint::testing::newest_variant(store()); }
 
   // Whatever has happened, the next run can save, and leaves nothing else.

@@ -23,13 +23,14 @@ bool CheckpointStore::is_good(const std::string& path) {
     log::warning(fmt::format("a checkpoint is bad: {}", error.what()));
     return false;
   }
-  good_[path] = *manifest;
+  if (manifest) good_[path] = *manifest;
   return true;
 }
 
 void CheckpointStore::remove_leftovers() {
   for (const Incomplete& found : incomplete()) {
-    if (!under_way_.contains(found.folder.path)) remove_checkpoint(found.folder.path);
+    const std::string& path = found.folder.path;
+    if (!under_way_.contains(path) && !may_be_committed(path)) remove_checkpoint(path);
   }
 }
 

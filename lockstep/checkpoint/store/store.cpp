@@ -116,7 +116,7 @@ void CheckpointStore::put_in_place(std::int64_t step, const std::string& id, con
   bool has_moved = false;
   bool is_placed = false;
   try {
-    if (read_commit(place)) {
+    if (may_be_committed(place)) {
       disk_.rename(place, old);
       has_moved = true;
       LOCKSTEP_FAILPOINT("checkpoint.replace.moved");
@@ -150,7 +150,9 @@ void CheckpointStore::settle(std::int64_t step, const std::string& id) noexcept 
     if (exists(old)) remove_checkpoint(old);
   });
   attempt([&] {
-    const std::string newest = std::filesystem::path(committed().front().path).filename().string();
+    const std::vector<Listed> all = committed();
+    if (all.empty()) throw UsageError(fmt::format("no checkpoint in {} can be read", folder_));
+    const std::string newest = std::filesystem::path(all.front().path).filename().string();
     replace_file(disk_, fmt::format("{}/{}", folder_, kLatestFile), newest + "\n");
     LOCKSTEP_FAILPOINT("checkpoint.latest.replaced");
   });
