@@ -53,13 +53,17 @@ std::string expected_name(std::string_view typed, std::span<const std::string> k
                        : fmt::format("did you mean '{}'?", meant);
 }
 
-void refuse_name(std::string_view kind, std::string_view typed, std::span<const std::string> known) {
+std::string printable_name(std::string_view typed) {
   std::string shown(typed.substr(0, kLongestName));
   for (char& letter : shown) {
     if (letter < 0x20 || letter > 0x7e) letter = '?';
   }
-  throw UsageError(fmt::format("unknown {} '{}{}': {}", kind, shown, typed.size() > kLongestName ? "..." : "",
-                               expected_name(typed, known)));
+  return typed.size() > kLongestName ? shown + "..." : shown;
+}
+
+void refuse_name(std::string_view kind, std::string_view typed, std::span<const std::string> known) {
+  throw UsageError(
+      fmt::format("unknown {} '{}': {}", kind, printable_name(typed), expected_name(typed, known)));
 }
 
 }  // namespace lockstep

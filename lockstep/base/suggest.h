@@ -17,8 +17,10 @@ std::string closest(std::string_view typed, std::span<const std::string> candida
 // one of ring, tree" when none is close.
 std::string expected_name(std::string_view typed, std::span<const std::string> known);
 
-// UsageError "unknown algorithm 'rnig': " with expected_name(). Unprintable letters are shown as '?', and a
-// long name is cut.
+// A name from outside as it may appear in a message: unprintable letters as '?', and cut when it is long.
+std::string printable_name(std::string_view typed);
+
+// UsageError "unknown algorithm 'rnig': " with printable_name() and expected_name().
 [[noreturn]] void refuse_name(std::string_view kind, std::string_view typed,
                               std::span<const std::string> known);
 

@@ -25,6 +25,7 @@ struct Invocation {
 void add_bench(CLI::App& app, Invocation& invocation);
 void add_checkpoint(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
+void add_failpoints(CLI::App& app, Invocation& invocation);
 void add_keygen(CLI::App& app, Invocation& invocation);
 void add_launch(CLI::App& app, Invocation& invocation);
 void add_prepare(CLI::App& app, Invocation& invocation);

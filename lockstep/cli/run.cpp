@@ -6,6 +6,7 @@
 
 #include <CLI/App.hpp>
 
+#include "lockstep/base/failpoint.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
@@ -32,6 +33,7 @@ void describe(CLI::App& app, Invocation& invocation) {
   add_bench(app, invocation);
   add_checkpoint(app, invocation);
   add_doctor(app, invocation);
+  add_failpoints(app, invocation);
   add_keygen(app, invocation);
   add_launch(app, invocation);
   add_prepare(app, invocation);
@@ -112,6 +114,7 @@ std::vector<std::string> in_words(std::vector<std::string> arguments) {
 
 int run(const std::vector<std::string>& arguments) {
   try {
+    failpoint::arm_from_environment();
     CLI::App app("Lockstep: collectives and distributed training that give the same bits on any layout.",
                  std::string(kProgram));
     Invocation invocation;

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 
 namespace lockstep::comm {
 
@@ -27,7 +28,10 @@ void Execution::start() {
 bool Execution::advance() {
   bool moved = false;
   while (!done()) {
-    if (!started_) start_round();
+    if (!started_) {
+      start_round();
+      if (round_ == binding.script->rounds().size() / 2) LOCKSTEP_FAILPOINT("comm.operation.middle");
+    }
     moved |= advance_round();
     if (!round_finished()) return moved;
     ++round_;

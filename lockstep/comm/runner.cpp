@@ -14,6 +14,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/comm/diagnose.h"
 #include "lockstep/comm/group.h"
 #include "lockstep/comm/notices.h"
@@ -77,6 +78,7 @@ bool has_ended(const std::shared_ptr<Operation>& operation) {
 // --- The way of an operation
 
 void Runner::enqueue(const std::shared_ptr<Operation>& operation) {
+  LOCKSTEP_FAILPOINT("comm.operation.begun");
   Group& group = *operation->group;
   if (group.failure) return end(*operation, broken(*group.failure));
   if (aborted_) return end(*operation, broken(*aborted_));
@@ -152,6 +154,7 @@ bool Runner::advance(const std::shared_ptr<Operation>& operation) {
     const bool moved = operation->execution->advance();
     peer_bytes_ += operation->execution->peer_bytes() - before;
     if (operation->execution->done()) {
+      LOCKSTEP_FAILPOINT("comm.operation.ended");
       show_unheard(*operation, endpoint_);
       end(*operation, nullptr);
     }

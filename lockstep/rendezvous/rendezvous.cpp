@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/rendezvous/background.h"
 #include "lockstep/rendezvous/client.h"
 #include "lockstep/rendezvous/host_id.h"
@@ -41,7 +42,10 @@ PeerTable meet_at_master(const Placement& placement, const transport::Secret& se
                                                   .generation = placement.generation.value},
                                            .secret = secret,
                                            .tls = local.tls};
-  return meet(placement.master(), arrival, credentials, deadline, local.stop);
+  LOCKSTEP_FAILPOINT("rendezvous.before_meet");
+  PeerTable table = meet(placement.master(), arrival, credentials, deadline, local.stop);
+  LOCKSTEP_FAILPOINT("rendezvous.table_received");
+  return table;
 }
 
 // If the port is taken by another process that believes it is rank 0, that one names us both to all ranks.
@@ -81,6 +85,7 @@ std::string_view version() {
 
 PeerTable rendezvous(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
                      Deadline deadline) {
+  failpoint::set_rank(placement.rank.value);
   if (placement.world.value == 1) return {{self(placement, local)}, fresh_nonce()};
   if (placement.rank.value != 0 || !placement.served_by_rank0.value) {
     return meet_at_master(placement, secret, local, deadline);

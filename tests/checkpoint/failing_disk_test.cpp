@@ -48,13 +48,7 @@ class Broken : public ::testing::Test {
     }
     return found;
   }
-  std::vector<std::string> names() const {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-      found.push_back(entry.path().filename().string());
-    }
-    return found;
-  }
+  std::vector<std::string> names() const { return test::names_in(path_); }
 
   // Saves `step` over and over, with a failure one operation later each time, until none comes any more.
   // Before each, the store has step 10 with variant 1 only.

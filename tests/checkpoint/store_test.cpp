@@ -34,13 +34,7 @@ class Store : public ::testing::Test {
     testing::save(store_, disk_, content, testing::uncut(content), testing::manifest_of(content, step), id);
   }
   std::string path(const std::string& name) const { return folder_.path("s/" + name); }
-  std::vector<std::string> names() const {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(store_.folder())) {
-      found.push_back(entry.path().filename().string());
-    }
-    return found;
-  }
+  std::vector<std::string> names() const { return test::names_in(store_.folder()); }
   std::vector<std::int64_t> steps() const {
     std::vector<std::int64_t> found;
     for (const Listed& listed : store_.committed()) found.push_back(listed.step);
@@ -198,6 +192,20 @@ TEST_F(Store, WithoutAGoodOneNothingIsRemoved) {
   damage("step-20");
   EXPECT_THAT(store_.collect({.last = 1}), ElementsAre());
   EXPECT_THAT(steps(), ElementsAre(20, 10));
+}
+
+// A disk that fails for a moment must not make us believe that there is no checkpoint.
+TEST_F(Store, WhatCannotBeReadIsNotRemoved) {
+  save(5, 1);
+  std::filesystem::rename(path("step-5/COMMIT"), path("step-5/elsewhere"));
+  std::filesystem::create_directory(path("step-5/COMMIT"));
+  save(6);
+  EXPECT_THAT(steps(), ElementsAre(6));
+  store_.collect({.last = 1});
+  std::filesystem::remove(path("step-5/COMMIT"));
+  std::filesystem::rename(path("step-5/elsewhere"), path("step-5/COMMIT"));
+  EXPECT_THAT(steps(), ElementsAre(6, 5));
+  EXPECT_EQ(variant_of(path("step-5")), 1);
 }
 
 TEST_F(Store, CollectsWhatDeadAttemptsHaveLeft) {

@@ -27,7 +27,7 @@ TEST(Program, PrintsVersionAndHelp) {
               MatchesRegex("lockstep [0-9]+\\.[0-9]+\\.[0-9]+\ntransports: loopback shm tcp(.|\n)*"));
   const Finished help = run_program({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* text : {"bench", "doctor", "keygen", "launch", "Exit codes"}) {
+  for (const char* text : {"bench", "doctor", "failpoints", "keygen", "launch", "Exit codes"}) {
     EXPECT_THAT(help.output, HasSubstr(text));
   }
   for (const char* command : {"doctor", "keygen", "launch", "bench"}) {

@@ -22,6 +22,15 @@ inline std::string read_file(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// Of what is in a folder, in no order.
+inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    found.push_back(entry.path().filename().string());
+  }
+  return found;
+}
+
 // A new folder that is removed with everything in it.
 class TemporaryFolder {
  public:
@@ -47,14 +56,7 @@ class TemporaryFolder {
   }
   std::string read(const std::string& name) const { return read_file(path(name)); }
 
-  // Of what is in it, in no order.
-  std::vector<std::string> names() const {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-      found.push_back(entry.path().filename().string());
-    }
-    return found;
-  }
+  std::vector<std::string> names() const { return names_in(path_); }
 
  private:
   std::filesystem::path path_;

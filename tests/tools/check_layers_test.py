@@ -1,26 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/check_layers.py accepts a good tree and names what is wrong with bad ones."""
 
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "check_layers.py"
+from trees import run_on as run_script_on
 
 
 def run_on(files):
-    """Exit code and output of the script on a tree of {path: text}."""
-    with tempfile.TemporaryDirectory() as folder:
-        for path, text in files.items():
-            file = Path(folder, path)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        done = subprocess.run(
-            [sys.executable, SCRIPT, folder], capture_output=True, text=True, timeout=60, check=False
-        )
-    return done.returncode, done.stdout + done.stderr
+    return run_script_on("check_layers.py", files)
 
 
 class CheckLayers(unittest.TestCase):

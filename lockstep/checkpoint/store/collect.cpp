@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/base/log.h"
 #include "lockstep/checkpoint/store/commit_file.h"
 #include "lockstep/checkpoint/store/reader.h"
@@ -22,13 +23,14 @@ bool CheckpointStore::is_good(const std::string& path) {
     log::warning(fmt::format("a checkpoint is bad: {}", error.what()));
     return false;
   }
-  good_[path] = *manifest;
+  if (manifest) good_[path] = *manifest;
   return true;
 }
 
 void CheckpointStore::remove_leftovers() {
   for (const Incomplete& found : incomplete()) {
-    if (!under_way_.contains(found.folder.path)) remove_checkpoint(found.folder.path);
+    const std::string& path = found.folder.path;
+    if (!under_way_.contains(path) && !may_be_committed(path)) remove_checkpoint(path);
   }
 }
 
@@ -50,6 +52,7 @@ std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention) {
     }
   }
   if (good_steps.empty()) return {};
+  LOCKSTEP_FAILPOINT("checkpoint.collect.begun");
   std::vector<std::int64_t> removed;
   for (const Listed& entry : unwanted) {
     remove_checkpoint(entry.path);

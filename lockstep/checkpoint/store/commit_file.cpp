@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/checkpoint/store/commit_file.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
@@ -11,6 +14,10 @@ namespace {
 
 constexpr std::string_view kBegin = "lockstep-checkpoint ";
 constexpr std::uint64_t kMostBytes = 256;
+
+std::string path_in(const std::string& folder) {
+  return fmt::format("{}/{}", folder, kCommitFile);
+}
 
 }  // namespace
 
@@ -27,9 +34,20 @@ std::optional<Hash> parse_commit(std::string_view text) {
 
 std::optional<Hash> read_commit(const std::string& folder) {
   try {
-    return parse_commit(read_text(fmt::format("{}/{}", folder, kCommitFile), kMostBytes));
+    return parse_commit(read_text(path_in(folder), kMostBytes));
   } catch (const DataError&) {
     return std::nullopt;
+  }
+}
+
+bool may_be_committed(const std::string& folder) {
+  std::error_code unknown;
+  const auto status = std::filesystem::symlink_status(path_in(folder), unknown);
+  if (status.type() == std::filesystem::file_type::not_found) return false;
+  try {
+    return parse_commit(read_text(path_in(folder), kMostBytes)).has_value();
+  } catch (const DataError&) {
+    return true;
   }
 }
 

@@ -22,4 +22,8 @@ std::optional<Hash> parse_commit(std::string_view text);
 // What the folder's COMMIT says; none when it has no whole one.
 std::optional<Hash> read_commit(const std::string& folder);
 
+// False when the folder surely has no whole COMMIT. When a disk does not let us look, it may have one: what
+// is in the folder must not be removed then.
+bool may_be_committed(const std::string& folder);
+
 }  // namespace lockstep::checkpoint

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/base/input_file.h"
 #include "lockstep/checkpoint/safetensors/header_text.h"
 #include "lockstep/checkpoint/store/blocks.h"
@@ -49,6 +50,7 @@ class Shard {
       const ConstBytes block = bytes.subspan(at, std::min(kBlockBytes, bytes.size() - at));
       hasher.add(block);
       write(block);
+      LOCKSTEP_FAILPOINT("checkpoint.shard.block");
     }
     return {.tensor = piece.tensor,
             .in_file = name_in_file(piece),
@@ -56,7 +58,9 @@ class Shard {
             .hash = hasher.value()};
   }
   void finish(ShardFile& description) {
+    LOCKSTEP_FAILPOINT("checkpoint.shard.before_sync");
     file_->sync();
+    LOCKSTEP_FAILPOINT("checkpoint.shard.after_sync");
     description.bytes = bytes_;
     description.hash = hasher_.value();
   }
@@ -71,6 +75,7 @@ ShardFile write_file(Disk& disk, const std::string& path, std::string name,
                      const std::vector<OutgoingPiece>& pieces) {
   ShardFile description = {.name = std::move(name), .bytes = 0, .hash = {}, .pieces = {}};
   Shard shard(disk, path);
+  LOCKSTEP_FAILPOINT("checkpoint.shard.begun");
   const std::string header = header_of(pieces);
   shard.write(std::as_bytes(std::span(header)));
   for (const OutgoingPiece& piece : pieces) {
@@ -107,8 +112,10 @@ ShardFile write_shard(Disk& disk, const std::string& folder, int rank,
   const std::string path = folder + "/" + shard_name(rank);
   const ShardFile description = write_file(disk, path, shard_name(rank), pieces);
   compare(path, description);
+  LOCKSTEP_FAILPOINT("checkpoint.shard.verified");
   write_synced(disk, folder + "/" + report_name(rank), to_json(description));
   disk.sync_folder(folder);
+  LOCKSTEP_FAILPOINT("checkpoint.report.written");
   return description;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/base/input_file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/checkpoint/store/commit_file.h"
@@ -58,6 +59,7 @@ Hash write_manifest(Disk& disk, const std::string& staging, Manifest manifest, i
   const std::string text = to_json(manifest);
   parse_manifest(text, path);  // what a reader would refuse is never written
   write_synced(disk, path, text);
+  LOCKSTEP_FAILPOINT("checkpoint.manifest.written");
   for (int rank = 0; rank < ranks; ++rank) disk.remove_all(fmt::format("{}/{}", staging, report_name(rank)));
   disk.sync_folder(staging);
   return hash_of(std::as_bytes(std::span(text)));
@@ -92,6 +94,7 @@ void CheckpointStore::begin(std::int64_t step, const std::string& id) {
   disk_.make_folder(staging);
   disk_.sync_folder(folder_);
   disk_.sync_folder(parent_of(folder_));
+  LOCKSTEP_FAILPOINT("checkpoint.begun");
 }
 
 void CheckpointStore::commit(const std::string& id, Manifest manifest, int ranks) {
@@ -113,9 +116,10 @@ void CheckpointStore::put_in_place(std::int64_t step, const std::string& id, con
   bool has_moved = false;
   bool is_placed = false;
   try {
-    if (read_commit(place)) {
+    if (may_be_committed(place)) {
       disk_.rename(place, old);
       has_moved = true;
+      LOCKSTEP_FAILPOINT("checkpoint.replace.moved");
     } else if (exists(place)) {
       remove_checkpoint(place);
     }
@@ -123,7 +127,9 @@ void CheckpointStore::put_in_place(std::int64_t step, const std::string& id, con
     disk_.rename(staging_folder(step, id), place);
     is_placed = true;
     disk_.sync_folder(folder_);
+    LOCKSTEP_FAILPOINT("checkpoint.folder.renamed");
     write_synced(disk_, fmt::format("{}/{}", place, kCommitFile), commit_text(manifest));
+    LOCKSTEP_FAILPOINT("checkpoint.commit.written");
     disk_.sync_folder(place);
   } catch (...) {
     // Whatever of this fails too, the one that was there before is still listed.
@@ -139,12 +145,16 @@ void CheckpointStore::put_in_place(std::int64_t step, const std::string& id, con
 // What is left to do when a checkpoint is committed, and does not change that it is.
 void CheckpointStore::settle(std::int64_t step, const std::string& id) noexcept {
   attempt([&] {
+    LOCKSTEP_FAILPOINT("checkpoint.committed");
     const std::string old = path_of({step, Kind::old, id});
     if (exists(old)) remove_checkpoint(old);
   });
   attempt([&] {
-    const std::string newest = std::filesystem::path(committed().front().path).filename().string();
+    const std::vector<Listed> all = committed();
+    if (all.empty()) throw UsageError(fmt::format("no checkpoint in {} can be read", folder_));
+    const std::string newest = std::filesystem::path(all.front().path).filename().string();
     replace_file(disk_, fmt::format("{}/{}", folder_, kLatestFile), newest + "\n");
+    LOCKSTEP_FAILPOINT("checkpoint.latest.replaced");
   });
 }
 
@@ -160,6 +170,7 @@ void CheckpointStore::abandon(std::int64_t step, const std::string& id) noexcept
 void CheckpointStore::remove_checkpoint(const std::string& path) {
   disk_.remove_all(fmt::format("{}/{}", path, kCommitFile));
   disk_.sync_folder(path);
+  LOCKSTEP_FAILPOINT("checkpoint.collect.uncommitted");
   disk_.remove_all(path);
 }
 
