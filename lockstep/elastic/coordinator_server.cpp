@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/base/log.h"
 #include "lockstep/elastic/message_codec.h"
 
@@ -184,6 +185,7 @@ void CoordinatorServer::perform(const Send& send) {
     known.rank = place->rank;
     known.phase = fmt::format("while generation {} came together", place->generation);
   } else if (const auto* decision = std::get_if<Decision>(&message)) {
+    LOCKSTEP_FAILPOINT("elastic.decision.made");
     known.phase = fmt::format("in step {}", decision->step + 1);
     known.has_trained = true;
   } else if (const auto* abandon = std::get_if<Abandon>(&message)) {
@@ -209,6 +211,7 @@ std::uint16_t CoordinatorServer::meeting_of(const Place& place) {
 
 void CoordinatorServer::perform(const Record& record) {
   log_.append(record);
+  LOCKSTEP_FAILPOINT("elastic.generation.recorded");
   log::info(fmt::format("generation {} has {} members{}", record.generation, record.members.size(),
                         record.is_rollback ? " and goes back to an older step" : ""));
 }

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/elastic/control_channel.h"
 #include "lockstep/elastic/member_id.h"
 #include "lockstep/elastic/message_codec.h"
@@ -132,6 +133,7 @@ class Membership::Impl {
     check_place();
     decided_.reset();
     send(member_.vote(step));
+    LOCKSTEP_FAILPOINT("elastic.vote.sent");
     changed_.wait(lock, [this] { return member_.state() != Member::State::voted; });
     if (!decided_) check_place();
     return *decided_;
@@ -305,7 +307,9 @@ MemberId Membership::id() const {
 }
 
 Place Membership::take_place(const Held& held, const std::string& reason) {
-  return impl_->take_place(held, reason);
+  Place place = impl_->take_place(held, reason);
+  LOCKSTEP_FAILPOINT("elastic.placed");
+  return place;
 }
 
 void Membership::begun(std::int64_t step) {
@@ -313,7 +317,9 @@ void Membership::begun(std::int64_t step) {
 }
 
 Decision Membership::vote(std::int64_t step) {
-  return impl_->vote(step);
+  const Decision decision = impl_->vote(step);
+  LOCKSTEP_FAILPOINT("elastic.decision.heard");
+  return decision;
 }
 
 void Membership::leave() {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/base/log.h"
 
 namespace lockstep::train {
@@ -76,8 +77,10 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool training_wai
   if (training_waits || weights_.is_on_disk()) {
     outcome_ = reason_of([this] { write(snapshot_.in_place()); });
   } else {
+    std::vector<checkpoint::OutgoingPiece> copied = snapshot_.take();
+    LOCKSTEP_FAILPOINT("train.snapshot");
     work_ = std::async(std::launch::async,
-                       [this, pieces = snapshot_.take()] { return reason_of([&] { write(pieces); }); });
+                       [this, pieces = std::move(copied)] { return reason_of([&] { write(pieces); }); });
   }
   report_.stall_seconds = seconds_since(began_);
 }

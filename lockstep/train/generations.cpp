@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/base/log.h"
 #include "lockstep/comm/connect.h"
 #include "lockstep/train/replicas.h"
@@ -67,6 +68,7 @@ class Generations {
       kept_ = training_->keep();
       training_.reset();
     }
+    LOCKSTEP_FAILPOINT("train.kept");
     if (kept_.reached() && kept_.reached()->progress.step != decided) kept_ = KeptState();
     membership_.on_abandon(nullptr);
     world_.reset();
@@ -76,7 +78,10 @@ class Generations {
     const std::chrono::seconds timeout(run_.comm.train_timeout_seconds);
     world_ = comm::connect(elastic::placement_of(place, placement_),
                            {.group = {.name = "world", .timeout = timeout}});
+    failpoint::set_rank(world_->rank());
     membership_.on_abandon([world = *world_](const std::string& reason) { world.abort(reason); });
+
+    LOCKSTEP_FAILPOINT("train.connected");
 
     const bool goes_on = place.decided != elastic::kNoStep;
     generation_run_ = run_;
@@ -92,6 +97,7 @@ class Generations {
       membership_.count_progress();
     };
     hooks.begun = [this, tell = hooks.begun](std::int64_t step) {
+      LOCKSTEP_FAILPOINT("train.begun");
       if (tell) tell(step);
       began_ = true;
       kept_ = KeptState();

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/train/state_pieces.h"
 
@@ -301,6 +301,7 @@ std::optional<Reached> heal(const KeptState& kept, const Holding& holding, Weigh
         weights.assign_moment(part.quantity - 1, parameter, elements.begin, values);
       }
     }
+    LOCKSTEP_FAILPOINT("train.heal.middle");
     begin = end;
   }
   return reached;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lockstep/base/failpoint.h"
 #include "lockstep/kernels/compute/update/vectors.h"
 #include "lockstep/nn/head_loss.h"
 #include "lockstep/nn/tensor_view.h"
@@ -65,6 +66,7 @@ std::size_t chunk_of_block(const schedule::Stage& stage, int block) {
 // --- Passes.
 
 void PassRunner::forward(const Action& action) {
+  LOCKSTEP_FAILPOINT("train.forward");
   const auto index = static_cast<std::size_t>(action.block);
   const std::size_t chunk = chunk_of_block(stage(), action.block);
   InFlight& flight = in_flight(action);
@@ -113,6 +115,7 @@ void PassRunner::recompute(const Action& action) {
 }
 
 void PassRunner::backward(const Action& action) {
+  LOCKSTEP_FAILPOINT("train.backward");
   const auto index = static_cast<std::size_t>(action.block);
   const std::size_t chunk = chunk_of_block(stage(), action.block);
   InFlight& flight = in_flight(action);

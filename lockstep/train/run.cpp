@@ -13,17 +13,14 @@
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/kernels/compute/threads.h"
-#include "lockstep/mesh/host_grid.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
 #include "lockstep/train/agreement.h"
-#include "lockstep/train/async_file.h"
-#include "lockstep/train/feed.h"
-#include "lockstep/train/first_values.h"
 #include "lockstep/train/groups.h"
 #include "lockstep/train/heal.h"
 #include "lockstep/train/holding.h"
@@ -33,6 +30,7 @@
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/rebalance.h"
 #include "lockstep/train/replicas.h"
+#include "lockstep/train/sources.h"
 #include "lockstep/train/state_names.h"
 #include "lockstep/train/step_boundary.h"
 #include "lockstep/train/step_runner.h"
@@ -44,30 +42,12 @@
 namespace lockstep::train {
 namespace {
 
-Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workload) {
-  return {.corpora = run.data.train,
-          .sharding = run.data.sharding,
-          .dense = run.model.name == spec::ModelFamily::mlp,
-          .vocabulary = run.model.vocab_size,
-          .length = run.training.seq_len,
-          .seed = static_cast<std::uint64_t>(run.training.seed),
-          .shape = {.lanes = static_cast<std::uint64_t>(workload.lanes),
-                    .micro_batches = static_cast<std::uint64_t>(workload.micro_batches_per_lane),
-                    .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
-}
-
 // Sums and gathers go through the peers' gradients and weights; a step later is soon enough for the next
 // time.
 constexpr std::size_t kPeerMemory = std::size_t{8} << 20;
 
 bool is_due(std::int64_t every, std::int64_t step) {
   return every > 0 && step % every == 0;
-}
-
-SumOptions sum_options(const spec::Comm& comm) {
-  SumOptions options = {.exact = comm.exact};
-  if (comm.all_reduce != "auto") options.algorithm = schedule::parse_algorithm(comm.all_reduce);
-  return options;
 }
 
 OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std::int64_t step) {
@@ -83,16 +63,6 @@ OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std:
                         .epsilon = narrow(optimizer.eps),
                         .weight_decay = narrow(optimizer.weight_decay),
                         .step = static_cast<std::uint64_t>(step)};
-}
-
-Weights::Options weight_options(const spec::RunSpec& run) {
-  Weights::Options options = {.dtype = run.training.dtype,
-                              .seed = static_cast<std::uint64_t>(run.training.seed),
-                              .moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1};
-  if (run.zero.offload == spec::Offload::disk) {
-    options.offload_folder = run.zero.offload_folder.empty() ? run.job.dump_folder : run.zero.offload_folder;
-  }
-  return options;
 }
 
 // "8 workers: data 2 x tensor 2 x pipeline 2, zero stage 1"
@@ -119,41 +89,6 @@ std::unique_ptr<const TensorLanes> tensor_lanes(const spec::RunSpec& run, const 
   return std::make_unique<const TensorLanes>(
       model, division_of(run.model), group,
       TensorLanes::Options{.lanes = lanes, .divides_tokens = run.parallelism.sequence_parallel});
-}
-
-// What a run reads from files that may be wrong on one host only.
-struct Sources {
-  plan::PipelinePlan pipeline;
-  std::optional<Feed> feed;
-  std::optional<Feed> validation;  // none: the run does not validate
-  std::optional<FirstValues> first_values;
-};
-
-Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) {
-  Feed::Options options;
-  Sources sources;
-  together(world, [&] {
-    options = feed_options(run, spec::workload_of(run, world.size()));
-    require_division(run);
-    const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
-    if (run.parallelism.zero_scope == spec::ZeroScope::host) {
-      data_grid(plan::mesh_of(run, world.size()), world.hosts());
-    }
-    sources.pipeline = plan::read_pipeline_plan(run, world.size());
-    if (const std::string folder = weight_options(run).offload_folder; !folder.empty()) {
-      const AsyncFile try_out(folder, 1);
-    }
-    sources.feed.emplace(options);
-    if (run.validation.freq > 0 && !run.data.validation.empty()) {
-      sources.validation.emplace(validation_feed(run));
-    }
-    if (run.checkpoint.initial_load_path.empty()) return;
-    sources.first_values.emplace(run.checkpoint.initial_load_path, run.model);
-  });
-  require_same_run(run, world);
-  require_same_schedule(sources.pipeline, world);
-  require_same_data(*sources.feed, options.shape, run.training.steps, world);
-  return sources;
 }
 
 }  // namespace
@@ -209,6 +144,7 @@ class Training::Impl {
     bool stopped = false;
     while (!is_done() && !stopped && !regroups_) {
       take_step();
+      LOCKSTEP_FAILPOINT("train.boundary");
       if (!is_done()) stopped = boundary.pass(reached_.progress);
     }
     if (trace_) trace_->write();
@@ -222,6 +158,7 @@ class Training::Impl {
       boundary.drain();
       return summary;
     }
+    LOCKSTEP_FAILPOINT("train.ended");
     summary.checkpoint = boundary.finish(progress);
     if (hooks_.trained && !checkpointer) {
       hooks_.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
@@ -328,6 +265,8 @@ class Training::Impl {
   }
 
   StepReport train_step(std::int64_t step) {
+    failpoint::set_step(step);
+    LOCKSTEP_FAILPOINT("train.step.begun");
     const auto began = Clock::now();
     StepReport report = {
         .step = step,
@@ -361,6 +300,7 @@ class Training::Impl {
     reached_ = after(report);
     agreed_.reset();
     loss_scale_.record(report.updated);
+    LOCKSTEP_FAILPOINT("train.applied");
     validate(report);
     return report;
   }
@@ -389,10 +329,12 @@ class Training::Impl {
   void agree(const StepReport& report) {
     if (!hooks_.agree) return;
     if (mirror_ && report.updated) mirror_->take_gradients(runner_.shares_of_gradients());
+    LOCKSTEP_FAILPOINT("train.mirrored");
     agreed_ = {.reached = after(report)};
     regroups_ = hooks_.agree(report.step);
     apply_to_mirror();
     agreed_->is_decided = true;
+    LOCKSTEP_FAILPOINT("train.decided");
   }
 
   void apply_to_mirror() {
@@ -402,6 +344,7 @@ class Training::Impl {
   void validate(StepReport& report) {
     if (!validation_) return;
     if (is_due(run_.validation.freq, report.step) || report.step == run_.training.steps) {
+      LOCKSTEP_FAILPOINT("train.validate");
       report.validation_loss = validation_->loss();
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/kernels/compute/update/vectors.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/train/shares.h"
@@ -281,6 +282,7 @@ void StepRunner::reduce(int bucket) {
   }
   slots_.acquire(result, index);
   works_[index] = sum_->start(partials, slots_.bytes(result, elements));
+  LOCKSTEP_FAILPOINT("train.reduce");
 }
 
 void StepRunner::add_hosts(int bucket) {
@@ -290,6 +292,7 @@ void StepRunner::add_hosts(int bucket) {
 }
 
 void StepRunner::finish(int bucket) {
+  LOCKSTEP_FAILPOINT("train.finish");
   const auto index = static_cast<std::size_t>(bucket);
   if (holding_.copies_on_hosts) return works_[index].wait();
   keep_sum(index);
@@ -335,6 +338,7 @@ void StepRunner::clip(const StepInputs& inputs) {
   result_.updated = std::isfinite(norm);
   if (!result_.updated) result_.not_finite = first_not_finite();
   const bool too_long = inputs.max_norm > 0 && result_.gradient_norm > inputs.max_norm;
+  LOCKSTEP_FAILPOINT("train.clipped");
   gradient_factor_ = inputs.gradient_scale * (too_long ? inputs.max_norm / result_.gradient_norm : 1.0);
 }
 
@@ -384,6 +388,7 @@ void StepRunner::update(int bucket) {
   read_ahead(bucket);
   weights_.update(optimizer_, index, own_gradients(index), gradient_factor());
   is_updated_[index] = true;
+  LOCKSTEP_FAILPOINT("train.update");
 }
 
 void StepRunner::apply_rest() {
@@ -406,6 +411,7 @@ void StepRunner::read_ahead(int bucket) {
 void StepRunner::gather(int bucket) {
   const auto index = static_cast<std::size_t>(bucket);
   works_[index] = result_.updated ? weights_.gather(index) : comm::Work();
+  LOCKSTEP_FAILPOINT("train.gather");
 }
 
 }  // namespace lockstep::train

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/train/sources.h"
+
+#include <string>
+
+#include "lockstep/mesh/host_grid.h"
+#include "lockstep/plan/lanes.h"
+#include "lockstep/train/agreement.h"
+#include "lockstep/train/async_file.h"
+#include "lockstep/train/model_of.h"
+#include "lockstep/train/validation.h"
+
+namespace lockstep::train {
+
+Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workload) {
+  return {.corpora = run.data.train,
+          .sharding = run.data.sharding,
+          .dense = run.model.name == spec::ModelFamily::mlp,
+          .vocabulary = run.model.vocab_size,
+          .length = run.training.seq_len,
+          .seed = static_cast<std::uint64_t>(run.training.seed),
+          .shape = {.lanes = static_cast<std::uint64_t>(workload.lanes),
+                    .micro_batches = static_cast<std::uint64_t>(workload.micro_batches_per_lane),
+                    .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
+}
+
+SumOptions sum_options(const spec::Comm& comm) {
+  SumOptions options = {.exact = comm.exact};
+  if (comm.all_reduce != "auto") options.algorithm = schedule::parse_algorithm(comm.all_reduce);
+  return options;
+}
+
+Weights::Options weight_options(const spec::RunSpec& run) {
+  Weights::Options options = {.dtype = run.training.dtype,
+                              .seed = static_cast<std::uint64_t>(run.training.seed),
+                              .moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1};
+  if (run.zero.offload == spec::Offload::disk) {
+    options.offload_folder = run.zero.offload_folder.empty() ? run.job.dump_folder : run.zero.offload_folder;
+  }
+  return options;
+}
+
+Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) {
+  Feed::Options options;
+  Sources sources;
+  together(world, [&] {
+    options = feed_options(run, spec::workload_of(run, world.size()));
+    require_division(run);
+    const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
+    if (run.parallelism.zero_scope == spec::ZeroScope::host) {
+      data_grid(plan::mesh_of(run, world.size()), world.hosts());
+    }
+    sources.pipeline = plan::read_pipeline_plan(run, world.size());
+    if (const std::string folder = weight_options(run).offload_folder; !folder.empty()) {
+      const AsyncFile try_out(folder, 1);
+    }
+    sources.feed.emplace(options);
+    if (run.validation.freq > 0 && !run.data.validation.empty()) {
+      sources.validation.emplace(validation_feed(run));
+    }
+    if (run.checkpoint.initial_load_path.empty()) return;
+    sources.first_values.emplace(run.checkpoint.initial_load_path, run.model);
+  });
+  require_same_run(run, world);
+  require_same_schedule(sources.pipeline, world);
+  require_same_data(*sources.feed, options.shape, run.training.steps, world);
+  return sources;
+}
+
+}  // namespace lockstep::train
