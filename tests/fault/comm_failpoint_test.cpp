@@ -15,6 +15,7 @@
 #include "lockstep/base/failpoint.h"
 #include "lockstep/comm/communicator.h"
 
+#include "tests/fault/silent_rank.h"
 #include "tests/support/failpoints.h"
 #include "tests/support/processes.h"
 
@@ -85,12 +86,7 @@ TEST_P(CommFailpoint, ARankThatFailsTellsTheOthersWhy) {
 TEST_P(CommFailpoint, AStoppedRankIsNamedAtTheDeadline) {
   RankProcesses ranks = start("stop", 700ms);
   await_running(ranks);
-  for (const Rank rank : {0, 2}) {
-    EXPECT_THAT(ranks.next_line(rank), AnyOf(HasSubstr(fmt::format("rank {} silent for", kVictim)),
-                                             HasSubstr(fmt::format("rank {} has not arrived", kVictim))))
-        << "rank " << rank;
-    ranks.wait(rank);
-  }
+  expect_named_as_silent(ranks, kVictim, {0, 2});
   ranks.signal(kVictim, SIGCONT);
   EXPECT_THAT(ranks.next_line(kVictim), AnyOf(HasSubstr("is gone"), HasSubstr("failed: ")));
 }

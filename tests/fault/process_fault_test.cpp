@@ -19,6 +19,7 @@
 
 #include "lockstep/comm/communicator.h"
 
+#include "tests/fault/silent_rank.h"
 #include "tests/support/processes.h"
 #include "tests/support/values.h"
 
@@ -110,12 +111,7 @@ TEST_P(Faults, AStoppedRankIsNamedAtTheDeadlineAndFailsWhenItGoesOn) {
   RankProcesses ranks(kWorld, options_for(carrier(), 700ms), repeat(operation()));
   await_running(ranks);
   ranks.signal(kVictim, SIGSTOP);
-  for (Rank rank : {0, 2}) {
-    EXPECT_THAT(ranks.next_line(rank), AnyOf(HasSubstr(fmt::format("rank {} silent for", kVictim)),
-                                             HasSubstr(fmt::format("rank {} has not arrived", kVictim))))
-        << "rank " << rank;
-    ranks.wait(rank);
-  }
+  expect_named_as_silent(ranks, kVictim, {0, 2});
   ranks.signal(kVictim, SIGCONT);
   EXPECT_THAT(ranks.next_line(kVictim), AnyOf(HasSubstr("is gone"), HasSubstr("failed: ")));
   EXPECT_EQ(WEXITSTATUS(ranks.wait(kVictim)), 1);
