@@ -23,21 +23,24 @@ TEST(Simulation, EverythingHoldsWhateverGoesWrong) {
     return;
   }
   const std::uint64_t seeds = number_in_environment("LOCKSTEP_SIMULATION_SEEDS", 2000);
-  std::uint64_t finished = 0;
+  std::uint64_t finished = 0, ended_early = 0;
   std::int64_t steps = 0, faults = 0, rollbacks = 0, repeated = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const Outcome outcome = simulate(seed);
     ASSERT_EQ(outcome.violation, "") << "seed " << seed << "; LOCKSTEP_SIMULATION_SEED=" << seed
                                      << " shows the run";
     finished += outcome.is_finished ? 1 : 0;
+    ended_early += outcome.is_restarted && !outcome.is_finished ? 1 : 0;
     steps += outcome.steps;
     faults += outcome.faults;
     rollbacks += outcome.rollbacks;
     repeated += outcome.repeated_steps;
   }
   std::cout << seeds << " runs with " << faults << " faults: " << finished << " reached their last step, "
-            << rollbacks << " rollbacks, " << repeated << " of " << steps << " steps repeated\n";
+            << ended_early << " ended although lost workers were replaced, " << rollbacks << " rollbacks, "
+            << repeated << " of " << steps << " steps repeated\n";
   EXPECT_GT(finished, seeds / 2) << "too many runs end early to show anything";
+  EXPECT_LE(ended_early, seeds / 100) << "runs whose lost workers are replaced go on";
   EXPECT_GT(faults, static_cast<std::int64_t>(seeds));
 }
 

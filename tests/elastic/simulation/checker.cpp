@@ -13,6 +13,7 @@ void require(bool holds, const auto& why) {
 }
 
 bool has_all_of(std::int64_t step, const std::vector<Brought>& brought) {
+  if (step == kNoStep) return false;
   Cells together;
   for (const Brought& member : brought) {
     if (member.held == step || member.voted == step)

@@ -155,12 +155,13 @@ void CoordinatorProcess::perform_output(const Send& send) {
 
 void CoordinatorProcess::perform_output(const Fence& fence) {
   world_.trace("fenced: member {:x}: {}", fence.member, fence.reason);
-  // Not every host can be reached.
-  if (world_.random.happens(0.2)) return;
-  after(world_.random.milliseconds(1, 100), [this, member = fence.member] {
-    Worker* const worker = world_.worker(member);
-    if (worker != nullptr) world_.end_worker(*worker, false);
-  });
+  // Not every host can be reached at once.
+  Random& random = world_.random;
+  after(random.happens(0.2) ? random.milliseconds(2000, 8000) : random.milliseconds(1, 100),
+        [this, member = fence.member] {
+          Worker* const worker = world_.worker(member);
+          if (worker != nullptr) world_.end_worker(*worker, false);
+        });
 }
 
 }  // namespace lockstep::elastic::simulation

@@ -49,6 +49,7 @@ Outcome simulate(std::uint64_t seed, Mistake mistake, bool is_traced) {
     outcome.violation = error.what();
   }
   outcome.steps = scenario.steps;
+  outcome.is_restarted = scenario.is_restarted;
   outcome.is_finished = world.checkpoints.newest() == scenario.steps;
   outcome.faults = faults.injected();
   outcome.rollbacks = world.checker.rollbacks();

@@ -13,8 +13,9 @@
 namespace lockstep::elastic::simulation {
 
 struct Outcome {
-  std::string violation;     // empty: everything held
-  bool is_finished = false;  // the last step is in a checkpoint; otherwise there were too few workers
+  std::string violation;      // empty: everything held
+  bool is_finished = false;   // the last step is in a checkpoint; otherwise there were too few workers
+  bool is_restarted = false;  // lost workers were replaced, so that there should not be too few for long
   std::int64_t steps = 0;
   int faults = 0;
   int rollbacks = 0;
