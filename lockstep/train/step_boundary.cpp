@@ -60,7 +60,8 @@ void StepBoundary::drain() {
 }
 
 StepBoundary::Heard StepBoundary::exchange(bool stop, bool save) {
-  const SaveTidings mine = checkpointer_ == nullptr ? SaveTidings() : checkpointer_->tidings();
+  const checkpoint::SaveTidings mine =
+      checkpointer_ == nullptr ? checkpoint::SaveTidings() : checkpointer_->tidings();
   std::array<std::int64_t, 6> sums = {stop ? 1 : 0, save ? 1 : 0,   mine.written,
                                       mine.failed,  mine.committed, mine.refused};
   world_.all_reduce(std::as_writable_bytes(std::span(sums)), {.dtype = DType::int64});
