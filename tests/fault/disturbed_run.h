@@ -33,9 +33,8 @@ class DisturbedRun : public ElasticProgram {
   void expect_nothing_left(const std::string& run) const {
     EXPECT_TRUE(std::filesystem::exists(reached(run))) << "nobody came by the failpoint";
     EXPECT_EQ(run_shell("pgrep -a -f '[l]ockstep.* train .*" + folder_.path(run) + " '").output, "");
-    for (const std::string& name : test::names_in("/dev/shm")) {
-      const bool is_ours = name.starts_with("lockstep") && !name.starts_with("lockstep-test-");
-      EXPECT_FALSE(is_ours) << name << " was left";
+    for (const std::string& name : test::shared_memory_names()) {
+      EXPECT_FALSE(name.starts_with("lockstep")) << name << " was left";
     }
     EXPECT_FALSE(std::filesystem::exists(folder_.path(run) + "/lock"));
   }
