@@ -38,7 +38,7 @@ class Control {
   // What is known of a worker.
   struct Standing {
     std::string name;                                   // "rank 2"; empty: it had no place
-    std::string phase = "before it asked for a place";  // "in step 12"
+    std::string phase = "before it asked for a place";  // "after step 12 was decided"
     bool has_trained = false;                           // it took part in a step that was decided
     std::optional<bool> has_left = false;               // it has done everything; none: its exit code tells
   };

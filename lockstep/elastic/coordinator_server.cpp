@@ -37,7 +37,8 @@ MemberId member_of(const FromMember& message) {
 CoordinatorServer::CoordinatorServer(Options options)
     : options_(std::move(options)),
       log_(options_.log_path),
-      coordinator_(with_log(options_, log_), now()),
+      time_(now()),
+      coordinator_(with_log(options_, log_), time_),
       listener_(options_.listen, options_.credentials),
       meetings_(options_.listen, options_.credentials) {}
 
@@ -64,12 +65,15 @@ std::optional<Clock::time_point> CoordinatorServer::next_deadline() const {
 
 // --- What comes in
 
+// Until its end no time passes for the coordinator: when this process stands still in the middle of it, what
+// was said meanwhile is heard in the next turn, before anybody is found silent.
 void CoordinatorServer::turn() {
+  time_ = now();
   admit();
   listen_to_agents();
   for (Guest& guest : guests_) listen_to(guest);
   drop_lost();
-  perform(coordinator_.tick(now()));
+  perform(coordinator_.tick(time_));
   drop_lost();
 }
 
@@ -120,7 +124,7 @@ void CoordinatorServer::hear(Guest& guest, const FromMember& message) {
   }
   if (member != guest.member || member == 0) throw DataError("a member speaks for another one");
   note(message);
-  perform(coordinator_.hear(message, now()));
+  perform(coordinator_.hear(message, time_));
   // The end of the connection tells it that it was heard.
   if (std::holds_alternative<Leave>(message)) drop(guest, "it has left");
 }
@@ -161,12 +165,17 @@ void CoordinatorServer::drop_lost() {
     const MemberId member = guest->member;
     const std::string reason = *guest->lost;
     guests_.erase(guest);
-    if (member != 0) lose(member, reason);
+    if (member != 0) give_up(member, reason);
   }
 }
 
 void CoordinatorServer::lose(MemberId member, const std::string& reason) {
-  perform(coordinator_.lose(member, reason, now()));
+  time_ = now();
+  give_up(member, reason);
+}
+
+void CoordinatorServer::give_up(MemberId member, const std::string& reason) {
+  perform(coordinator_.lose(member, reason, time_));
 }
 
 // --- What is to be done
@@ -186,7 +195,8 @@ void CoordinatorServer::perform(const Send& send) {
     known.phase = fmt::format("while generation {} came together", place->generation);
   } else if (const auto* decision = std::get_if<Decision>(&message)) {
     LOCKSTEP_FAILPOINT("elastic.decision.made");
-    known.phase = fmt::format("in step {}", decision->step + 1);
+    // What it does with it, or whether there is another step, is not known here.
+    known.phase = fmt::format("after step {} was decided", decision->step);
     known.has_trained = true;
   } else if (const auto* abandon = std::get_if<Abandon>(&message)) {
     if (abandon->generation == meeting_generation_) meetings_.close();
@@ -213,7 +223,7 @@ void CoordinatorServer::perform(const Record& record) {
   log_.append(record);
   LOCKSTEP_FAILPOINT("elastic.generation.recorded");
   log::debug(fmt::format("generation {} has {} members{}", record.generation, record.members.size(),
-                        record.is_rollback ? " and goes back to an older step" : ""));
+                         record.is_rollback ? " and goes back to an older step" : ""));
 }
 
 void CoordinatorServer::perform(const Fence& fence) {

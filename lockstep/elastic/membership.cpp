@@ -308,6 +308,7 @@ MemberId Membership::id() const {
 
 Place Membership::take_place(const Held& held, const std::string& reason) {
   Place place = impl_->take_place(held, reason);
+  failpoint::set_rank(place.rank);
   LOCKSTEP_FAILPOINT("elastic.placed");
   return place;
 }

@@ -38,8 +38,12 @@ constexpr std::array kMistakes = {2, 65, 70, 73, 74};
 constexpr std::chrono::seconds kSameWish{2};
 constexpr std::chrono::hours kLongestWait{1};
 
+bool is_mistake(int exit_code) {
+  return std::find(kMistakes.begin(), kMistakes.end(), exit_code) != kMistakes.end();
+}
+
 bool is_mistake(const rendezvous::ExitStatus& status) {
-  return status.signal == 0 && std::find(kMistakes.begin(), kMistakes.end(), status.code) != kMistakes.end();
+  return status.signal == 0 && is_mistake(status.code);
 }
 
 // Keeps the workers of this host as the control wants them, until the end.
@@ -164,7 +168,10 @@ class Supervision {
   void note_end(const WorkerSlots::Ended& ended, const std::string& failure) {
     const bool was_asked = has_terminated_ || ended.status.ok() || ended.status.code == kResumable;
     if (was_asked && !is_mistake(ended.status)) return;
-    if (is_mistake(ended.status)) result_.exit_code = ended.status.code;
+    if (is_mistake(ended.status) && !is_mistake(result_.exit_code)) {
+      result_.exit_code = ended.status.code;
+      result_.reason = failure;
+    }
     note_interruption(ended);
     note_first(failure);
   }

@@ -56,8 +56,8 @@ struct SupervisorResult {
   // 0; 75 when the run can go on later; that of a worker that made a mistake; 128 + the second signal.
   int exit_code = 0;
   std::string reason;  // one sentence; empty when finished
-  std::string
-      first_failure;  // "rank 2 (node7, pid 77) was killed by signal 9 (Killed) in step 12"; may be empty
+  // "rank 2 (node7, pid 77) was killed by signal 9 (Killed) after step 12 was decided"; may be empty
+  std::string first_failure;
   int interrupted_by = 0;  // the first signal that asked for the end
   int output_error = 0;  // errno, when prefixed output could not be written and the workers were ended for it
 };

@@ -78,7 +78,6 @@ class Generations {
     const std::chrono::seconds timeout(run_.comm.train_timeout_seconds);
     world_ = comm::connect(elastic::placement_of(place, placement_),
                            {.group = {.name = "world", .timeout = timeout}});
-    failpoint::set_rank(world_->rank());
     membership_.on_abandon([world = *world_](const std::string& reason) { world.abort(reason); });
 
     LOCKSTEP_FAILPOINT("train.connected");

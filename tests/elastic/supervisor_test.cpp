@@ -204,7 +204,7 @@ TEST_F(Supervisor, AFrozenWorkerIsKilledAndReplaced) {
   ::kill(frozen, SIGSTOP);
   const std::string result = run.result();
   EXPECT_THAT(result,
-              AllOf(StartsWith("finished 0 "), HasSubstr(fmt::format("pid {}) was ended in step", frozen))));
+              AllOf(StartsWith("finished 0 "), HasSubstr(fmt::format("pid {}) was ended after step", frozen))));
   EXPECT_THAT(run.finals(), AllOf(SizeIs(4), Each(Eq(kFinal))));
   EXPECT_FALSE(is_there(frozen));
 }

@@ -70,8 +70,9 @@ int exit_code_of(const elastic::SupervisorResult& result) {
     if (!result.finished && result.interrupted_by == 0) throw CommError(result.reason);
     return result.exit_code;
   }
-  // Workers that made a mistake have said so.
-  throw WorkerFailed(result.exit_code, result.exit_code >= kSignalBase ? result.reason : "");
+  // Workers that made a mistake have said so. When it is ours, who and where helps to find it.
+  const bool is_told = result.exit_code < kSignalBase && result.exit_code != kInternal;
+  throw WorkerFailed(result.exit_code, is_told ? "" : result.reason);
 }
 
 }  // namespace

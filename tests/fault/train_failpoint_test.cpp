@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker of a run that dies, stops or fails at every failpoint of training and of its membership: the run
+// ends with the bits that it would have had, or with the code of a mistake and can then be resumed to them.
+// LOCKSTEP_RANKS says how many ranks are swept at each point; fewer than all: another one at each.
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/fault/disturbed_run.h"
+#include "tests/support/failpoints.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kRanks = 3;  // that can be the victim; there may be more
+
+// How a point is reached, and what the supervisor says of a worker that is lost there.
+struct Way {
+  std::string conditions = "step=3";
+  std::string phase = "after step 2 was decided";
+  bool is_after_a_loss = false;  // another worker is lost first
+};
+
+Way way_to(const std::string& point) {
+  const std::string together = "while generation [0-9]+ came together";
+  const std::string decided = "after step 3 was decided";
+  static const std::map<std::string, Way> ways = {
+      {"elastic.placed", {.conditions = "", .phase = together}},
+      {"elastic.vote.sent", {.phase = "after (step 2 was decided|its vote for step 3|step 3 was decided)"}},
+      {"elastic.decision.heard", {.phase = decided}},
+      {"train.kept", {.conditions = "", .phase = together, .is_after_a_loss = true}},
+      {"train.connected", {.conditions = "", .phase = together}},
+      {"train.heal.middle", {.conditions = "hit=2", .phase = together, .is_after_a_loss = true}},
+      {"train.begun", {.conditions = "", .phase = together}},
+      {"train.decided", {.phase = decided}},
+      {"train.update", {.phase = decided}},
+      {"train.gather", {.phase = decided}},
+      {"train.applied", {.phase = decided}},
+      {"train.validate", {.conditions = "step=2", .phase = "after step 2 was decided"}},
+      {"train.boundary", {.phase = decided}},
+      {"train.snapshot", {.conditions = "hit=1", .phase = "after step [0-9] was decided"}},
+      {"train.ended", {.conditions = "", .phase = "after step 6 was decided"}},
+  };
+  const auto found = ways.find(point);
+  return found == ways.end() ? Way() : found->second;
+}
+
+std::vector<std::string> points_of_workers() {
+  std::vector<std::string> points = test::swept_failpoints("elastic.");
+  std::erase_if(points, is_of_the_coordinator);
+  for (std::string& point : test::swept_failpoints("train.")) points.push_back(std::move(point));
+  return points;
+}
+
+class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface<std::string> {
+ protected:
+  static const std::string& point() { return GetParam(); }
+
+  // Other shares of the state at each point and for each rank.
+  static Flags layout(int rank) {
+    static const std::vector<Flags> layouts = {
+        {"--workers", "3", "--parallelism.zero_stage", "1"},
+        {"--workers", "3", "--parallelism.zero_stage", "3"},
+        {"--workers", "4", "--parallelism.pipeline", "2", "--parallelism.zero_stage", "2"},
+        {"--workers", "3", "--parallelism.zero_stage", "2"},
+        {"--workers", "3", "--parallelism.zero_stage", "0"},
+    };
+    if (way_to(point()).is_after_a_loss) return {"--workers", "4", "--parallelism.zero_stage", "2"};
+    // Where every rank has all weights after an update, or gets them in the next pass, there is no gathering.
+    if (point() == "train.gather") return layouts.front();
+    return layouts[(failpoint::index_of(point()) + static_cast<std::size_t>(rank)) % layouts.size()];
+  }
+
+  // Those that `action` has its turn with.
+  static std::vector<int> victims(int action) {
+    std::vector<int> ranks;
+    for (int i = 0; i < LOCKSTEP_RANKS; ++i) {
+      ranks.push_back((static_cast<int>(failpoint::index_of(point())) + action + i) % kRanks);
+    }
+    return ranks;
+  }
+
+  // The run with this rank as the victim.
+  Finished disturb(const std::string& run, int rank, const std::string& action, const Flags& more) {
+    const Way way = way_to(point());
+    std::string rules;
+    if (way.is_after_a_loss) {
+      rules = fmt::format("train.step.begun@rank={},step=2,once={}.before:kill;", kRanks, reached(run));
+    }
+    rules += fmt::format("{}@rank={},{}{}once={}:{}", point(), rank, way.conditions,
+                         way.conditions.empty() ? "" : ",", reached(run), action);
+    Flags flags = layout(rank);
+    flags.insert(flags.end(), more.begin(), more.end());
+    return Program(flags_of(run, flags), {{"LOCKSTEP_FAILPOINTS", rules}}).finish();
+  }
+
+  // "rank 1 (node7, pid 77) WHAT while generation 2 came together"
+  static std::string sentence(int rank, const std::string& what) {
+    return fmt::format("rank {} \\([^ ]+, pid [0-9]+\\) {} {}", rank, what, way_to(point()).phase);
+  }
+
+  void expect_replaced(int rank) {
+    SCOPED_TRACE(fmt::format("rank {} is killed; {}", rank, ::testing::PrintToString(layout(rank))));
+    const std::string run = fmt::format("killed-{}", rank);
+    const Finished finished = disturb(run, rank, "kill", {});
+    expect_undisturbed(run, finished);
+    EXPECT_THAT(finished.error_output, ContainsRegex(sentence(rank, "was killed by signal 9 \\(Killed\\)")));
+  }
+
+  void expect_replaced_when_frozen(int rank) {
+    SCOPED_TRACE(fmt::format("rank {} is stopped; {}", rank, ::testing::PrintToString(layout(rank))));
+    const std::string run = fmt::format("stopped-{}", rank);
+    const Finished finished = disturb(run, rank, "stop", {"--elastic.beat_timeout_seconds", "1"});
+    expect_undisturbed(run, finished);
+    EXPECT_THAT(finished.error_output,
+                ContainsRegex(sentence(rank, "was ended") + ": nothing was heard of it for"));
+  }
+
+  // Of ours, which it would make again: nothing is tried again, and the others save what they have.
+  void expect_mistake(int rank) {
+    SCOPED_TRACE(fmt::format("rank {} fails; {}", rank, ::testing::PrintToString(layout(rank))));
+    const std::string run = fmt::format("failed-{}", rank);
+    const Finished failed = disturb(run, rank, "throw", {});
+    EXPECT_EQ(failed.exit_code, 70) << failed.output << failed.error_output;
+    EXPECT_THAT(failed.error_output,
+                HasSubstr(fmt::format("lockstep: failpoint {} was told to throw", point())));
+    EXPECT_THAT(failed.error_output, ContainsRegex("lockstep: " + sentence(rank, "ended with exit code 70")));
+    EXPECT_THAT(failed.error_output, Not(ContainsRegex("exit code 70[^\n]*starts again")));
+    expect_nothing_left(run);
+    expect_undisturbed(run, run_program(flags_of(run, {"--resume", "auto"})));
+  }
+};
+
+TEST_P(TrainFailpoint, LeavesNoTraceInTheResult) {
+  train_whole();
+  for (const int rank : victims(0)) expect_replaced(rank);
+  for (const int rank : victims(1)) expect_replaced_when_frozen(rank);
+  for (const int rank : victims(2)) expect_mistake(rank);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TrainFailpoint, ::testing::ValuesIn(points_of_workers()),
+                         [](const auto& test) { return test::test_name_of(test.param); });
+
+}  // namespace
+}  // namespace lockstep::testing
