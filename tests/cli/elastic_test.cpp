@@ -1,92 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs that lose workers and go on by themselves, as users have them.
-#include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <sstream>
-#include <thread>
+#include <iterator>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/cli/train_program.h"
+#include "tests/cli/elastic_program.h"
 
 namespace lockstep::testing {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-using Flags = std::vector<std::string>;
-
-class ElasticProgram : public TrainProgram {
- protected:
-  Flags flags_of(const std::string& run, const Flags& more) const {
-    Flags flags = {"train",
-                   run_,
-                   "--training.steps",
-                   "150",
-                   "--validation.freq",
-                   "50",
-                   "--metrics.log_freq",
-                   "50",
-                   "--parallelism.lanes",
-                   "4",
-                   "--training.global_batch_size",
-                   "16",
-                   "--job.dump_folder",
-                   folder_.path(run)};
-    flags.insert(flags.end(), more.begin(), more.end());
-    return flags;
-  }
-
-  std::vector<pid_t> workers_of(const std::string& run) const {
-    std::istringstream found(
-        run_shell("pgrep -f '[l]ockstep-trainer train.*" + folder_.path(run) + "'").output);
-    std::vector<pid_t> workers;
-    for (pid_t worker = 0; found >> worker;) workers.push_back(worker);
-    return workers;
-  }
-
-  std::size_t steps_told(const std::string& run) const {
-    return lines_in(read_file(folder_.path(run) + "/metrics.jsonl"));
-  }
-
-  void wait_for_steps(const std::string& run, std::size_t count) const {
-    for (int i = 0; i < 3000 && steps_told(run) < count; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ASSERT_GE(steps_told(run), count);
-  }
-
-  // A few more steps than there are.
-  void wait_for_more_steps(const std::string& run, std::size_t more = 5) const {
-    wait_for_steps(run, steps_told(run) + more);
-  }
-
-  std::string hash_of(const std::string& run) const {
-    const Finished finished = run_program({"checkpoint", "hash", folder_.path(run)});
-    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
-    return finished.output.substr(0, 32);
-  }
-
-  void train_whole(const Flags& more = {}) {
-    const Finished finished = run_program(flags_of("whole", more));
-    ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
-  }
-
-  // As the run that was never disturbed: each step once, with the same numbers; and nothing is left behind.
-  void expect_whole(const std::string& run, const Finished& finished) {
-    ASSERT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
-    EXPECT_EQ(steps_of(run), steps_of("whole"));
-    EXPECT_EQ(hash_of(run), hash_of("whole"));
-    EXPECT_THAT(finished.output, HasSubstr("done after 150 of 150 steps"));
-    EXPECT_TRUE(workers_of(run).empty());
-    EXPECT_FALSE(std::filesystem::exists(folder_.path(run) + "/lock"));
-  }
-};
 
 TEST_F(ElasticProgram, EveryWorkerCanBeKilled) {
   train_whole();
