@@ -130,7 +130,10 @@ WrongCopies find_wrong(std::span<const Copy> copies) {
   return {{wrong.begin(), wrong.end()}, {undecided.begin(), undecided.end()}};
 }
 
-WrongCopies wrong_copies(const Holding& holding, const Weights& weights, const Mirror* mirror) {
+namespace {
+
+// This rank's part in it. Of all ranks that hold the same part of the model.
+Verdict verdict_here(const Holding& holding, const Weights& weights, const Mirror* mirror) {
   const comm::Communicator& data = holding.groups.data;
   std::vector<Copy> copies;
   const auto by_rank = told_by_all(data, copies_here(holding, weights, mirror));
@@ -139,22 +142,30 @@ WrongCopies wrong_copies(const Holding& holding, const Weights& weights, const M
       if (what != kNothing) copies.push_back({what, static_cast<Rank>(rank), hash});
     }
   }
-  const WrongCopies in_group = find_wrong(copies);
-  const Verdict mine = has(in_group.wrong, data.rank())       ? is_wrong
-                       : has(in_group.undecided, data.rank()) ? is_undecided
-                                                              : is_right;
-  WrongCopies found;
-  const std::vector<std::int64_t> verdicts = told_by_all(holding.groups.world, std::int64_t{mine});
-  for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
-    if (verdicts[rank] == is_wrong) found.wrong.push_back(static_cast<Rank>(rank));
-    if (verdicts[rank] == is_undecided) found.undecided.push_back(static_cast<Rank>(rank));
-  }
-  return found;
+  const auto [wrong, undecided] = find_wrong(copies);
+  if (has(wrong, data.rank())) return is_wrong;
+  return has(undecided, data.rank()) ? is_undecided : is_right;
 }
+
+}  // namespace
 
 void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
                           std::int64_t step) {
-  const auto [wrong, undecided] = wrong_copies(holding, weights, mirror);
+  const Verdict mine = verdict_here(holding, weights, mirror);
+  std::vector<Rank> wrong;
+  std::vector<Rank> undecided;
+  try {
+    const std::vector<std::int64_t> verdicts = told_by_all(holding.groups.world, std::int64_t{mine});
+    for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
+      if (verdicts[rank] == is_wrong) wrong.push_back(static_cast<Rank>(rank));
+      if (verdicts[rank] == is_undecided) undecided.push_back(static_cast<Rank>(rank));
+    }
+  } catch (const CommError& error) {
+    // Others may have heard the verdict before this rank, and left.
+    if (mine == is_right) throw;
+    throw CorruptState(
+        fmt::format("after step {} the weights of this rank are not those of the others", step));
+  }
   if (wrong.empty() && undecided.empty()) return;
   std::vector<std::string> parts;
   if (!wrong.empty()) {
@@ -167,8 +178,7 @@ void require_equal_copies(const Holding& holding, const Weights& weights, const 
                     fmt::join(undecided, ", ")));
   }
   const std::string what = fmt::format("after step {} {}", step, fmt::join(parts, "; "));
-  const Rank me = holding.groups.world.rank();
-  if (has(wrong, me) || has(undecided, me)) throw CorruptState(what);
+  if (mine != is_right) throw CorruptState(what);
   throw CommError(what);
 }
 

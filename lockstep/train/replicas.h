@@ -34,12 +34,10 @@ struct WrongCopies {
 // Pure. Both are sorted.
 WrongCopies find_wrong(std::span<const Copy> copies);
 
-// All ranks of the holding's world together, all get the same: compares what blocks compute with where every
-// rank has that, and the state of each share (values in fp32, and what the optimizer remembers) with that of
-// its mirror (null: there is none) and of other hosts, unless it is on disk.
-WrongCopies wrong_copies(const Holding& holding, const Weights& weights, const Mirror* mirror);
-
-// Raises CorruptState on those, and CommError naming them on the others; nothing when there are none.
+// All ranks of the holding's world together: compares what blocks compute with where every rank has that, and
+// the state of each share (values in fp32, and what the optimizer remembers) with that of its mirror (null:
+// there is none) and of other hosts, unless it is on disk. Raises CorruptState on those that find_wrong()
+// finds, and CommError naming them on the others; nothing when there are none.
 void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
                           std::int64_t step);
 
