@@ -287,6 +287,7 @@ std::vector<MemberId> Coordinator::waiting() const {
 std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members) const {
   std::vector<Candidate> candidates;
   for (const MemberId member : members) candidates.push_back({member, known_.at(member).join.host});
+  std::ranges::stable_partition(candidates, [&](const Candidate& one) { return one.host == options_.host; });
   return choose_members(std::move(candidates), size_of(options_));
 }
 

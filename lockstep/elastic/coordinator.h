@@ -34,7 +34,10 @@ struct CoordinatorOptions {
   Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
   Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
   Time join_timeout = std::chrono::seconds(60);   // so long a run with too few members waits for more
-  LossLimits losses = {};                         // of hosts; a flapping one gets no place
+  // Of the coordinator: members of this host come first, also as ranks. Rank 0 has the files of the run, and
+  // who is cut off with them keeps them from the others. Empty: none.
+  std::string host = {};
+  LossLimits losses = {};  // of hosts; a flapping one gets no place
   // What the log knows of (decision_log.h): the last generation, its members by rank, what was decided.
   Generation last_generation = 0;
   std::vector<MemberId> last_members = {};

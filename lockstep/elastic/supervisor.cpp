@@ -310,6 +310,7 @@ CoordinatorOptions coordinator_of(const SupervisorOptions& options) {
           .beat_timeout = options.beat_timeout,
           .stall_timeout = options.stall_timeout,
           .join_timeout = options.join_timeout,
+          .host = rendezvous::placement_from_environment().host_id.value,
           .losses = {.per_member = options.workers.restarts.max_restarts,
                      .window = options.workers.restarts.window}};
 }

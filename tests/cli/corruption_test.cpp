@@ -16,6 +16,8 @@ class Corruption : public ElasticProgram {
  protected:
   Corruption() : ElasticProgram(9) {}
 
+  void train_whole() { ElasticProgram::train_whole({"--training.threads", "1"}); }
+
   // A bit changes where the failpoints say, each once.
   Finished train_with(const std::string& run, const std::vector<std::string>& places, Flags flags) {
     std::string rules;

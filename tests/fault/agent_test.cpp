@@ -28,13 +28,15 @@ class Agent : public ElasticProgram {
 
   static std::string listening() { return fmt::format("{}:{}", test::TwoHosts::address(0), kPort); }
 
+  void train_whole() { ElasticProgram::train_whole({"--training.threads", "1"}); }
+
   // Slow enough for others to come while it trains.
-  Program start_run(const std::string& run, const Flags& more = {}) const {
-    Flags flags = flags_of(run, {"--workers", "2", "--listen", listening(), "--elastic.max_workers", "4",
-                                 "--elastic.beat_timeout_seconds", "2", "--training.threads", "1"});
-    flags.insert(flags.end(), more.begin(), more.end());
+  Program start_run(const std::string& run, int step_ms) const {
+    const Flags flags =
+        flags_of(run, {"--workers", "2", "--listen", listening(), "--elastic.max_workers", "4",
+                       "--elastic.beat_timeout_seconds", "2", "--training.threads", "1"});
     Environment environment = kSecret;
-    environment["LOCKSTEP_FAILPOINTS"] = "train.step.begun:sleep(40)";
+    environment["LOCKSTEP_FAILPOINTS"] = fmt::format("train.step.begun:sleep({})", step_ms);
     return start_on(0, flags, environment);
   }
 
@@ -73,7 +75,7 @@ class Agent : public ElasticProgram {
 
 TEST_F(Agent, AddsWorkersAndMayDieAndBeReplaced) {
   train_whole();
-  Program program = start_run("agent");
+  Program program = start_run("agent", 100);
   {
     Program agent = start_agent("agent");
     wait_for("agent", "4 workers went on after step");
@@ -89,7 +91,7 @@ TEST_F(Agent, AddsWorkersAndMayDieAndBeReplaced) {
 
 TEST_F(Agent, IsLostWithTheLinkAndComesBackWithIt) {
   train_whole();
-  Program program = start_run("cut");
+  Program program = start_run("cut", 200);
   Program agent = start_agent("cut");
   wait_for("cut", "4 workers went on after step");
   hosts_.cut();
@@ -108,7 +110,7 @@ TEST_F(Agent, IsLostWithTheLinkAndComesBackWithIt) {
 TEST_F(Agent, OverASlowLinkNobodyIsLost) {
   train_whole();
   hosts_.limit_rate("20mbit");
-  Program program = start_run("rate");
+  Program program = start_run("rate", 20);
   Program agent = start_agent("rate");
   wait_for("rate", "4 workers went on after step");
   const Finished finished = program.finish();
@@ -121,7 +123,7 @@ TEST_F(Agent, OverASlowLinkNobodyIsLost) {
 // What nobody at the run notices.
 TEST_F(Agent, SaysWhatIsWrong) {
   train_whole();
-  Program program = start_run("wrong", {"--workers", "1"});
+  Program program = start_run("wrong", 50);
   wait_for_steps("wrong", 1);
   const Finished other_run = start_agent("wrong", {"--training.seed", "7"}).finish();
   EXPECT_EQ(other_run.exit_code, 2);
