@@ -223,7 +223,7 @@ std::uint16_t CoordinatorServer::meeting_of(const Place& place) {
 void CoordinatorServer::perform(const Record& record) {
   log_.append(record);
   LOCKSTEP_FAILPOINT("elastic.generation.recorded");
-  log::info(fmt::format("generation {} has {} members{}", record.generation, record.members.size(),
+  log::debug(fmt::format("generation {} has {} members{}", record.generation, record.members.size(),
                         record.is_rollback ? " and goes back to an older step" : ""));
 }
 

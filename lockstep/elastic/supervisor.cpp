@@ -153,6 +153,7 @@ class Supervision {
 
   // All workers that were asked to stop say so by the same code.
   void note_departure(const WorkerSlots::Ended& ended, const std::string& failure) {
+    note_interruption(ended);
     if (ended.status.ok() || result_.exit_code != 0) return;
     result_.exit_code = ended.status.shell_code();
     result_.reason = failure;
@@ -164,9 +165,14 @@ class Supervision {
     const bool was_asked = has_terminated_ || ended.status.ok() || ended.status.code == kResumable;
     if (was_asked && !is_mistake(ended.status)) return;
     if (is_mistake(ended.status)) result_.exit_code = ended.status.code;
-    // Without a checkpoint a worker that was interrupted says which signal it was.
-    if (ended.status.code == kSignalBase + result_.interrupted_by) result_.exit_code = ended.status.code;
+    note_interruption(ended);
     note_first(failure);
+  }
+
+  // Without a checkpoint a worker that was interrupted says which signal it was.
+  void note_interruption(const WorkerSlots::Ended& ended) {
+    if (result_.interrupted_by == 0 || ended.status.code != kSignalBase + result_.interrupted_by) return;
+    result_.exit_code = ended.status.code;
   }
 
   void note_failure(const WorkerSlots::Ended& ended, const Control::Standing& standing,

@@ -2,11 +2,13 @@
 #include "lockstep/train/agreement.h"
 
 #include <algorithm>
+#include <new>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "lockstep/base/file_lock.h"
 #include "lockstep/schedule/pipeline/csv.h"
 #include "lockstep/spec/write.h"
 
@@ -49,6 +51,43 @@ Rank first_other(std::int64_t mine, const comm::Communicator& world) {
   return other == all.end() ? -1 : static_cast<Rank>(other - all.begin());
 }
 
+// What other ranks hear of an error: enough to end in the same way.
+enum class ErrorKind : std::int64_t { none, usage, in_use, data, internal, other };
+
+ErrorKind kind_of(const std::exception_ptr& error) {
+  if (!error) return ErrorKind::none;
+  try {
+    std::rethrow_exception(error);
+  } catch (const UsageError&) {
+    return ErrorKind::usage;
+  } catch (const std::bad_alloc&) {
+    return ErrorKind::usage;
+  } catch (const InUseError&) {
+    return ErrorKind::in_use;
+  } catch (const DataError&) {
+    return ErrorKind::data;
+  } catch (const InternalError&) {
+    return ErrorKind::internal;
+  } catch (...) {
+    return ErrorKind::other;
+  }
+}
+
+std::exception_ptr error_of(ErrorKind kind, const std::string& sentence) {
+  switch (kind) {
+    case ErrorKind::usage:
+      return std::make_exception_ptr(UsageError(sentence));
+    case ErrorKind::in_use:
+      return std::make_exception_ptr(InUseError(sentence));
+    case ErrorKind::data:
+      return std::make_exception_ptr(DataError(sentence));
+    case ErrorKind::internal:
+      return std::make_exception_ptr(InternalError(sentence));
+    default:
+      return std::make_exception_ptr(CommError(sentence));
+  }
+}
+
 }  // namespace
 
 Hash hash_of_samples(const Feed& feed, const data::StepShape& shape, std::int64_t step) {
@@ -70,11 +109,12 @@ void together(const comm::Communicator& world, const std::function<void()>& body
   } catch (...) {
     mine = std::current_exception();
   }
-  const std::vector<std::int64_t> failed = gathered(mine ? 1 : 0, world);
-  const auto first = static_cast<Rank>(std::ranges::find(failed, 1) - failed.begin());
-  if (first == world.size()) return;
-  if (first == world.rank()) std::rethrow_exception(mine);
-  throw ToldElsewhere(mine ? mine : std::make_exception_ptr(CommError(fmt::format("rank {} failed", first))));
+  const std::vector<std::int64_t> kinds = gathered(static_cast<std::int64_t>(kind_of(mine)), world);
+  const auto first = std::ranges::find_if(kinds, [](std::int64_t kind) { return kind != 0; });
+  if (first == kinds.end()) return;
+  const auto rank = static_cast<Rank>(first - kinds.begin());
+  if (rank == world.rank()) std::rethrow_exception(mine);
+  throw ToldElsewhere(error_of(static_cast<ErrorKind>(*first), fmt::format("rank {} failed", rank)));
 }
 
 void refuse_together(const comm::Communicator& world, const std::string& sentence) {

@@ -17,7 +17,7 @@
 
 namespace lockstep::train {
 
-// A rank raises it when another one tells the reason, which is `cause` or much like it.
+// A rank raises it when another one tells the reason: an error of the same kind as `cause`.
 class ToldElsewhere : public Error {
  public:
   explicit ToldElsewhere(std::exception_ptr cause)

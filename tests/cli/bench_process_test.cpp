@@ -4,9 +4,7 @@
 // them dies.
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -49,12 +47,6 @@ std::vector<pid_t> children_of(pid_t pid) {
 
 bool exists(pid_t pid) {
   return ::kill(pid, 0) == 0;
-}
-
-std::set<std::string> names_in(const std::filesystem::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
-  return names;
 }
 
 // The ranks, once all of them run.
@@ -152,7 +144,7 @@ TEST(BenchProcesses, ASignalEndsTheRunInOrder) {
     const TemporaryFolder folder;
     arguments.insert(arguments.begin(),
                      {"bench", "collectives", "--bytes", "1M", "--turns", "1000", "--json"});
-    const auto before = names_in("/dev/shm");
+    const auto before = test::shared_memory_names();
     Program program(arguments, {{"TMPDIR", folder.path("")}});
     // The MPI opponent is started first, as one process; its ranks make their files a little later.
     const auto children = wait_for_children(program.pid(), arguments.back() == "loopback" ? 0 : 2);
@@ -163,7 +155,7 @@ TEST(BenchProcesses, ASignalEndsTheRunInOrder) {
     EXPECT_EQ(finished.error_output,
               signal == SIGINT ? "lockstep: interrupted by SIGINT\n" : "lockstep: interrupted by SIGTERM\n");
     EXPECT_TRUE(all_gone(children));
-    EXPECT_EQ(names_in("/dev/shm"), before);
+    EXPECT_EQ(test::shared_memory_names(), before);
   }
 }
 

@@ -96,46 +96,6 @@ TEST_F(ResumedProgram, SoDoesAKill) {
   expect_whole("killed");
 }
 
-// By the program itself.
-TEST_F(ResumedProgram, KilledWorkersAreStartedAgain) {
-  ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
-  Flags arguments = flags_of("again", {"--workers", "3"});
-  arguments.insert(arguments.begin(), {"train", run_});
-  Program program(arguments);
-  const std::string workers = "pgrep -f '[l]ockstep-trainer train.*" + folder_.path("again") + "'";
-  for (const char* which : {"head -n 2 | tail -n 1", "tail -n 1"}) {
-    const std::string before = newest_of("again");
-    for (int i = 0; i < 600 && newest_of("again") == before; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    run_shell("kill -9 $(" + workers + " | " + which + ")");
-  }
-  const Finished finished = program.finish();
-  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
-  EXPECT_THAT(finished.error_output,
-              HasSubstr("was killed by signal 9 (Killed); all workers start again from step"));
-  EXPECT_THAT(finished.error_output, HasSubstr("(restart 1 of 10)"));
-  expect_whole("again");
-  EXPECT_EQ(run_shell(workers).output, "");
-}
-
-TEST_F(ResumedProgram, ARunThatDiesTooOftenIsGivenUp) {
-  Flags arguments = flags_of("often", {"--workers", "2", "--elastic.max_restarts", "1"});
-  arguments.insert(arguments.begin(), {"train", run_});
-  Program program(arguments);
-  for (int time = 0; time < 2; ++time) {
-    const std::string before = newest_of("often");
-    for (int i = 0; i < 600 && newest_of("often") == before; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    run_shell("kill -9 $(pgrep -f '[l]ockstep-trainer train.*" + folder_.path("often") + "' | tail -n 1)");
-  }
-  const Finished finished = program.finish();
-  EXPECT_EQ(finished.exit_code, 137) << finished.error_output;
-  EXPECT_THAT(finished.error_output, HasSubstr("(restart 1 of 1)"));
-  EXPECT_FALSE(newest_of("often").empty()) << "and can still be resumed";
-}
-
 TEST_F(ResumedProgram, ARunIsResumedIntoAnotherFolder) {
   ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
   std::int64_t oldest = 100;

@@ -297,7 +297,7 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   };
   EXPECT_THAT(sentence({"--training.stepz", "3"}, 2), HasSubstr("did you mean 'training.steps'"));
   EXPECT_THAT(sentence({"--workers", "none"}, 2), HasSubstr("--workers is 'none'"));
-  EXPECT_THAT(sentence({"--workers"}, 2), HasSubstr("--workers needs a number"));
+  EXPECT_THAT(sentence({"--workers"}, 2), HasSubstr("--workers needs a value"));
   EXPECT_THAT(sentence({"--training.global_batch_size", "17"}, 2), HasSubstr("nearest that work"));
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]"}, 2), HasSubstr("nowhere"));
   EXPECT_THAT(sentence({"--model.vocab_size", "40"}, 65), HasSubstr("corpus"));

@@ -49,15 +49,6 @@ using testing::StartsWith;
 constexpr int kSteps = 60;
 const char* const kFinal = "60 3244937888772059379";  // by the formulas of toy_worker.cpp
 
-std::vector<std::string> shared_memory_files() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    names.push_back(entry.path().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 bool is_there(pid_t pid) {
   // One that has ended and waits for its parent does no harm.
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
@@ -152,8 +143,8 @@ class ToyRun {
 
 class Supervisor : public testing::Test {
  protected:
-  Supervisor() : shared_memory_before_(shared_memory_files()) {}
-  ~Supervisor() override { EXPECT_EQ(shared_memory_files(), shared_memory_before_); }
+  Supervisor() : shared_memory_before_(test::shared_memory_names()) {}
+  ~Supervisor() override { EXPECT_EQ(test::shared_memory_names(), shared_memory_before_); }
 
   static void expect_undisturbed(ToyRun& run, std::size_t finals) {
     EXPECT_THAT(run.result(), StartsWith("finished 0 "));

@@ -3,7 +3,6 @@
 // Processes killed, stopped and continued in the middle of every operation.
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <span>
@@ -20,6 +19,7 @@
 #include "lockstep/comm/communicator.h"
 
 #include "tests/fault/silent_rank.h"
+#include "tests/support/files.h"
 #include "tests/support/processes.h"
 #include "tests/support/values.h"
 
@@ -154,20 +154,14 @@ TEST_P(Pauses, AShortStopChangesNothing) {
 }
 
 TEST_P(Pauses, NothingIsLeftAfterAllAreKilled) {
-  const auto shared_memory_files = [] {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-      names.push_back(entry.path().string());
-    return names;
-  };
-  const auto before = shared_memory_files();
+  const auto before = shared_memory_names();
   {
     RankProcesses ranks(kWorld, options_for(GetParam(), 60s), repeat(operations().at("AllReduceDirect")));
     for (Rank rank = 0; rank < kWorld; ++rank) ASSERT_EQ(ranks.next_line(rank), "running");
-    EXPECT_EQ(shared_memory_files(), before) << "while running";
+    EXPECT_EQ(shared_memory_names(), before) << "while running";
     for (Rank rank = 0; rank < kWorld; ++rank) ranks.signal(rank, SIGKILL);
   }
-  EXPECT_EQ(shared_memory_files(), before) << "after all were killed";
+  EXPECT_EQ(shared_memory_names(), before) << "after all were killed";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Pauses, testing::Values("shm", "tcp"),

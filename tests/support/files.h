@@ -3,6 +3,7 @@
 // Files that tests write and read.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -31,11 +32,22 @@ inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
   return found;
 }
 
+inline constexpr const char* kTemporaryPrefix = "lockstep-test-";
+
+// What is left in the file system of shared memory, sorted; not the folders of tests that work there.
+inline std::vector<std::string> shared_memory_names() {
+  std::vector<std::string> names = names_in("/dev/shm");
+  std::erase_if(names, [](const std::string& name) { return name.starts_with(kTemporaryPrefix); });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 // A new folder that is removed with everything in it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-test-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
     if (::mkdtemp(pattern.data()) == nullptr)
       throw std::system_error(errno, std::generic_category(), pattern);
     path_ = pattern;

@@ -7,10 +7,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +22,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/transport/shm/endpoint.h"
 
+#include "tests/support/files.h"
 #include "tests/transport/conformance.h"
 #include "tests/transport/shm_world.h"
 
@@ -74,12 +73,6 @@ std::unique_ptr<Endpoint> join(const std::string& run, Rank rank, int world) {
 
 [[noreturn]] void stay_forever() {
   while (true) ::pause();
-}
-
-std::set<std::string> shared_memory_names() {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) names.insert(entry.path());
-  return names;
 }
 
 class ShmProcesses : public testing::Test {
@@ -162,7 +155,7 @@ TEST_F(ShmProcesses, AStoppedPeerIsAliveAndGoesOn) {
 }
 
 TEST_F(ShmProcesses, NothingIsLeftWhenAllAreKilled) {
-  const std::set<std::string> before = shared_memory_names();
+  const std::vector<std::string> before = test::shared_memory_names();
   {
     const auto body = [&](Rank rank) {
       return [this, rank]() -> int {
@@ -184,7 +177,7 @@ TEST_F(ShmProcesses, NothingIsLeftWhenAllAreKilled) {
     third.signal(SIGKILL);
     me.wait_until([&] { return !endpoint->alive(1) && !endpoint->alive(2); });
   }
-  EXPECT_EQ(shared_memory_names(), before);
+  EXPECT_EQ(test::shared_memory_names(), before);
   // The meeting places are free again as well.
   EXPECT_EQ(join(run_, 0, 1)->world(), 1);
 }

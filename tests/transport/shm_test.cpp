@@ -16,6 +16,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/transport/shm/endpoint.h"
 
+#include "tests/support/files.h"
 #include "tests/transport/conformance.h"
 #include "tests/transport/shm_world.h"
 
@@ -33,13 +34,6 @@ INSTANTIATE_TEST_SUITE_P(Shm, Conformance,
 std::size_t open_descriptors() {
   const std::filesystem::directory_iterator entries("/proc/self/fd");
   return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
-}
-
-std::vector<std::string> shared_memory_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) names.push_back(entry.path());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 std::string error_of(const std::function<void()>& action) {
@@ -65,16 +59,16 @@ TEST(Shm, AWorldOfOneNeedsNobody) {
 }
 
 TEST(Shm, LeavesNoDescriptorAndNoName) {
-  const std::vector<std::string> names = shared_memory_names();
+  const std::vector<std::string> names = test::shared_memory_names();
   const std::size_t before = open_descriptors();
   {
     const auto world = make_shm_world(4);
     for (const auto& endpoint : world) endpoint->allocate(10'000'000);
-    EXPECT_EQ(shared_memory_names(), names);
+    EXPECT_EQ(test::shared_memory_names(), names);
     EXPECT_GT(open_descriptors(), before);
   }
   EXPECT_EQ(open_descriptors(), before);
-  EXPECT_EQ(shared_memory_names(), names);
+  EXPECT_EQ(test::shared_memory_names(), names);
 }
 
 TEST(Shm, UntouchedStreamsTakeNoMemory) {

@@ -2,6 +2,7 @@
 #include "lockstep/kernels/compute/gemm/gemm.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "lockstep/kernels/compute/convert.h"
@@ -60,23 +61,28 @@ void multiply_tile(const Factor& a, const Factor& b, const Matrix& c, Addend add
   }
 }
 
+// To be written before they are read.
+std::unique_ptr<float[]> floats(std::size_t count) {
+  return std::make_unique_for_overwrite<float[]>(count);
+}
+
 // A copy in fp32 without gaps.
 class Widened {
  public:
   explicit Widened(const Factor& factor)
-      : values_(factor.matrix.rows * factor.matrix.columns),
-        factor_{matrix_of(static_cast<const void*>(values_.data()), DType::fp32, factor.matrix.rows,
+      : values_(floats(factor.matrix.rows * factor.matrix.columns)),
+        factor_{matrix_of(static_cast<const void*>(values_.get()), DType::fp32, factor.matrix.rows,
                           factor.matrix.columns),
                 factor.transposed} {
     const ConstMatrix& from = factor.matrix;
     parallel_for(from.rows, [&](std::size_t row) {
-      to_floats(from.row(row), from.dtype, {values_.data() + row * from.columns, from.columns});
+      to_floats(from.row(row), from.dtype, {values_.get() + row * from.columns, from.columns});
     });
   }
   const Factor& factor() const { return factor_; }
 
  private:
-  std::vector<float> values_;
+  std::unique_ptr<float[]> values_;
   Factor factor_;
 };
 
@@ -93,10 +99,10 @@ void run_in_fp32(const Factor& a, const Factor& b, const Matrix& c, const Addend
     wide.bias = reinterpret_cast<const std::byte*>(bias.data());
   }
   if (c.dtype == DType::fp32) return run(wide_a.factor(), wide_b.factor(), c, wide);
-  std::vector<float> product(c.rows * c.columns);
-  run(wide_a.factor(), wide_b.factor(), matrix_of(product.data(), DType::fp32, c.rows, c.columns), wide);
+  const std::unique_ptr<float[]> product = floats(c.rows * c.columns);
+  run(wide_a.factor(), wide_b.factor(), matrix_of(product.get(), DType::fp32, c.rows, c.columns), wide);
   parallel_for(c.rows, [&](std::size_t row) {
-    from_floats({product.data() + row * c.columns, c.columns}, c.row(row), c.dtype);
+    from_floats({product.get() + row * c.columns, c.columns}, c.row(row), c.dtype);
   });
 }
 

@@ -18,7 +18,7 @@ struct Shape {
   std::size_t rows, columns, inner;
   std::size_t stride_a, stride_b, stride_c;
   DType factors, product;
-  bool transposed_a = false, transposed_b = false, adds = false, has_bias = false;
+  bool transposed_a, transposed_b, adds, has_bias;
 
   bool operator==(const Shape&) const = default;
 };
@@ -137,19 +137,8 @@ Prepared& prepared(const Shape& shape) {
 
 DType multiplied_as(DType dtype) {
   static const bool has_bf16 = [] {
-    try {
-      const Prepared trial({.rows = 1,
-                            .columns = 1,
-                            .inner = 1,
-                            .stride_a = 1,
-                            .stride_b = 1,
-                            .stride_c = 1,
-                            .factors = DType::bf16,
-                            .product = DType::fp32});
-      return true;
-    } catch (const dnnl::error&) {
-      return false;
-    }
+    constexpr int kNeeded = dnnl_cpu_isa_avx512_core_bf16;
+    return (static_cast<int>(dnnl::get_effective_cpu_isa()) & kNeeded) == kNeeded;
   }();
   return dtype == DType::fp16 || !has_bf16 ? DType::fp32 : dtype;
 }

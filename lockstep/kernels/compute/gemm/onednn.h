@@ -12,8 +12,8 @@ struct Addend {
 };
 
 // What values of a dtype are multiplied as on this processor: themselves, or a copy in fp32. No processor
-// that we know of multiplies fp16 into fp32 faster than fp32 itself, and oneDNN 2 has products of bf16 with
-// AVX-512 only.
+// that we know of multiplies fp16 into fp32 faster than fp32 itself. Without instructions for bf16, oneDNN
+// has its products only with AVX-512, where they take five times as long as those of fp32.
 DType multiplied_as(DType dtype);
 
 // One product by oneDNN on this thread alone, of shapes that check_shapes() has accepted and a dtype that is
