@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "lockstep/elastic/host_losses.h"
 #include "lockstep/elastic/liveness.h"
 #include "lockstep/elastic/message.h"
 
@@ -33,6 +34,10 @@ struct CoordinatorOptions {
   Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
   Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
   Time join_timeout = std::chrono::seconds(60);   // so long a run with too few members waits for more
+  // Of the coordinator: members of this host come first, also as ranks. Rank 0 has the files of the run, and
+  // who is cut off with them keeps them from the others. Empty: none.
+  std::string host = {};
+  LossLimits losses = {};  // of hosts; a flapping one gets no place
   // What the log knows of (decision_log.h): the last generation, its members by rank, what was decided.
   Generation last_generation = 0;
   std::vector<MemberId> last_members = {};
@@ -78,8 +83,9 @@ class Coordinator {
   // Its connection was closed (its newest one) or its process has ended, by whichever is noticed first. It
   // may come back by a Join.
   Outputs lose(MemberId member, const std::string& reason, Time now);
-  // Looks at what time alone brings; call it at least whenever next_deadline() has passed, and after everything
-  // that has come until then was handed in: who has slept itself must not take the others for silent.
+  // Looks at what time alone brings; call it at least whenever next_deadline() has passed, and after
+  // everything that has come until then was handed in: who has slept itself must not take the others for
+  // silent.
   Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
 
@@ -114,7 +120,9 @@ class Coordinator {
   void decide_if_all_voted();
   void abandon(const std::string& reason, Time now);
   void fence_silent(Time now);
-  void dismiss(MemberId member, const std::string& reason);
+  void dismiss(MemberId member, const std::string& reason, bool is_over);
+  // True: it was dismissed, because its host is flapping.
+  bool refuse(const Join& join, Time now);
   void advance(Time now);
   void form(const std::vector<MemberId>& members, Time now);
   void end(bool is_finished, const std::string& reason);
@@ -133,6 +141,7 @@ class Coordinator {
   std::vector<MemberId> members_;
   std::map<MemberId, Known> known_;
   std::set<MemberId> fenced_;
+  HostLosses losses_;
   std::uint64_t joins_ = 0;
   bool has_begun_ = false;           // all members of the generation have
   std::optional<Time> short_since_;  // there are too few members

@@ -81,11 +81,20 @@ void CoordinatorServer::admit() {
   while (auto newcomer = listener_.try_accept()) {
     ControlChannel channel(std::move(newcomer->connection), Sender::member);
     if (newcomer->peer.rank == kAgentRank) {
-      agents_.push_back(std::move(channel));
+      greet(std::move(channel));
       if (end_) tell_agents(Over{end_->is_finished, end_->reason});
     } else {
       guests_.emplace_back(std::move(channel));
     }
+  }
+}
+
+void CoordinatorServer::greet(ControlChannel agent) {
+  try {
+    agent.send(encode(ToAgent(Brief{options_.brief})));
+    agents_.push_back(std::move(agent));
+  } catch (const PeerLost& error) {
+    log::warning(fmt::format("an agent has come and gone: {}", error.what()));
   }
 }
 
@@ -198,6 +207,8 @@ void CoordinatorServer::perform(const Send& send) {
     // What it does with it, or whether there is another step, is not known here.
     known.phase = fmt::format("after step {} was decided", decision->step);
     known.has_trained = true;
+  } else if (const auto* dismiss = std::get_if<Dismiss>(&message)) {
+    if (dismiss->is_over) known.has_left = true;
   } else if (const auto* abandon = std::get_if<Abandon>(&message)) {
     if (abandon->generation == meeting_generation_) meetings_.close();
   }

@@ -27,6 +27,7 @@ class CoordinatorServer final : public Control {
     transport::Credentials credentials;  // role "elastic"; run, secret and TLS also of the meetings
     CoordinatorOptions coordinator;      // last_generation and decided are the log's
     std::string log_path;
+    std::string brief;           // what every agent is told first
     bool awaits_members = true;  // false: those that the log knows of cannot come back
   };
   // UsageError as transport::Listener; errors of the log.
@@ -62,6 +63,7 @@ class CoordinatorServer final : public Control {
   };
 
   void admit();
+  void greet(ControlChannel agent);
   void listen_to_agents();
   void listen_to(Guest& guest);
   void hear(Guest& guest, const FromMember& message);

@@ -48,8 +48,10 @@ std::string StepBoundary::finish(const checkpoint::Progress& progress) {
 
 void StepBoundary::begin(const checkpoint::Progress& progress, bool training_waits) {
   is_due_ = false;
+  if (options_.before_save) options_.before_save();
   last_began_ = Clock::now();
   checkpointer_->begin(progress, training_waits);
+  copy_seconds_ += std::chrono::duration<double>(Clock::now() - last_began_).count();
 }
 
 void StepBoundary::drain() {

@@ -179,7 +179,7 @@ class Healing : public ::testing::Test {
         return;
       } catch (const CommError&) {
         votes.lose();
-      } catch (const CorruptWeights& corrupt) {
+      } catch (const CorruptState& corrupt) {
         const std::lock_guard lock(mutex);
         told.corrupt.emplace(rank, corrupt.what());
         return;
