@@ -327,6 +327,7 @@ SupervisorResult supervise(const SupervisorOptions& options) {
                             .credentials = credentials_for(run, secret),
                             .coordinator = coordinator,
                             .log_path = options.log_path,
+                            .history_path = options.history_path,
                             // Those of this host have died with their supervisor.
                             .awaits_members = options.listen.has_value()});
   address.port = server.address().port;
