@@ -138,6 +138,7 @@ void Coordinator::on(const Leave& leave, Time) {
   known_.erase(known);
   if (!had_place || phase_ == Phase::finishing) return;
   phase_ = Phase::finishing;
+  has_left_ = true;
   for (const MemberId member : waiting()) {
     dismiss(member, kFinished, true);
     known_.erase(member);

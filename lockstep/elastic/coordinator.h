@@ -89,8 +89,10 @@ class Coordinator {
   Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
 
-  Generation generation() const { return generation_; }         // the present one, or the last
-  bool is_running() const { return phase_ == Phase::running; }  // a generation is under way
+  Generation generation() const { return generation_; }          // the present one, or the last
+  bool is_running() const { return phase_ == Phase::running; }   // a generation is under way
+  bool has_begun() const { return is_running() && has_begun_; }  // and all its members have
+  bool has_left() const { return has_left_; }  // a member has done everything: no further generation begins
   std::int64_t decided() const { return decided_; }
   const std::vector<MemberId>& members() const { return members_; }  // of the generation, by rank
 
@@ -144,6 +146,7 @@ class Coordinator {
   HostLosses losses_;
   std::uint64_t joins_ = 0;
   bool has_begun_ = false;           // all members of the generation have
+  bool has_left_ = false;            // a member with a place
   std::optional<Time> short_since_;  // there are too few members
   Outputs outputs_;
 };

@@ -37,6 +37,7 @@ MemberId member_of(const FromMember& message) {
 CoordinatorServer::CoordinatorServer(Options options)
     : options_(std::move(options)),
       log_(options_.log_path),
+      history_(options_.history_path),
       time_(now()),
       coordinator_(with_log(options_, log_), time_),
       listener_(options_.listen, options_.credentials),
@@ -190,9 +191,14 @@ void CoordinatorServer::give_up(MemberId member, const std::string& reason) {
 // --- What is to be done
 
 void CoordinatorServer::perform(const Outputs& outputs) {
+  std::string abandoned_for;
   for (const Output& output : outputs) {
     std::visit([this](const auto& one) { perform(one); }, output);
+    const Send* send = std::get_if<Send>(&output);
+    const Abandon* abandon = send == nullptr ? nullptr : std::get_if<Abandon>(&send->message);
+    if (abandon != nullptr) abandoned_for = abandon->reason;
   }
+  history_.look(coordinator_, abandoned_for);
 }
 
 void CoordinatorServer::perform(const Send& send) {

@@ -343,6 +343,7 @@ SupervisorResult supervise(const SupervisorOptions& options) {
                             .credentials = credentials_for(run, secret),
                             .coordinator = coordinator,
                             .log_path = options.log_path,
+                            .history_path = options.history_path,
                             .brief = options.brief,
                             // Those of this host have died with their supervisor.
                             .awaits_members = options.listen.has_value()});
