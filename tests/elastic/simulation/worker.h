@@ -117,6 +117,7 @@ class Worker : public Process {
   Cells next_cells_;
   std::vector<checkpoint::Listed> listed_;  // on rank 0: to be tried
   std::set<std::int64_t> promised_;         // then
+  std::int64_t first_round_ = 0;            // of the tries of these
   std::int64_t round_ = 0;                  // of tries, or of tidings
   bool is_ending_ = false;                  // while draining: the last step is done
   std::optional<Saver> saver_;              // of the generation

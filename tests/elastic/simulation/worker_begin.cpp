@@ -22,6 +22,7 @@ void Worker::take_offers() {
   if (place_.rank != 0) return count_tried();
   listed_ = checkpoint::CheckpointStore(world_.store_folder()).committed();
   promised_ = world_.checker.promised();
+  first_round_ = round_;
   if (world_.scenario.mistake == Mistake::resumes_from_old_checkpoint && listed_.size() > 1) {
     listed_.erase(listed_.begin());
   }
@@ -30,8 +31,17 @@ void Worker::take_offers() {
 
 // On rank 0.
 void Worker::try_next_checkpoint() {
-  const auto next = static_cast<std::size_t>(round_);
-  if (next == listed_.size() && next > 0) throw Violation("none of the checkpoints is good");
+  auto next = static_cast<std::size_t>(round_ - first_round_);
+  if (next == listed_.size() && next > 0) {
+    // A writer that was given up may have removed them for a newer one.
+    const std::vector<checkpoint::Listed> again =
+        checkpoint::CheckpointStore(world_.store_folder()).committed();
+    if (again == listed_ || again.empty()) throw Violation("none of the checkpoints is good");
+    listed_ = again;
+    promised_ = world_.checker.promised();
+    first_round_ = round_;
+    next = 0;
+  }
   send_all({.kind = DataMessage::Kind::candidate,
             .step = listed_.empty() ? kNoStep : listed_[next].step,
             .round = round_});
