@@ -86,15 +86,16 @@ TEST(ChaosFigures, ARollbackRepeatsWhatWasDecided) {
 TEST(ChaosFigures, EffectiveTimeIsThatOfStepsThatCount) {
   // From 100 s on, a second each; after the third one a second is lost, and the third is trained again.
   const Steps steps = {{1, 101, 1}, {2, 102, 1}, {3, 103, 1}, {3, 105, 1}, {4, 106, 1}};
-  const auto whole = effective_time(steps, 60);
+  const auto whole = effective_time(steps, 60, true);
   ASSERT_TRUE(whole);
   EXPECT_DOUBLE_EQ(whole->window_s, 6);
   EXPECT_DOUBLE_EQ(whole->share, 4.0 / 6);
   EXPECT_EQ(whole->steps, 4);
-  const auto part = effective_time(steps, 5);
+  EXPECT_DOUBLE_EQ(effective_time(steps, 8, false)->share, 4.0 / 8) << "it still tries to go on";
+  const auto part = effective_time(steps, 5, true);
   EXPECT_DOUBLE_EQ(part->share, 3.0 / 5);
   EXPECT_EQ(part->steps, 3);
-  EXPECT_FALSE(effective_time({}, 60));
+  EXPECT_FALSE(effective_time({}, 60, true));
 }
 
 TEST(ChaosFigures, TimeUntilAStepCountsFromTheFirst) {

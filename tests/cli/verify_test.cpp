@@ -178,10 +178,10 @@ TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
   const Finished finished =
       run_program({"bench", "train", "--preset", "llama-tiny", "--model.layers", "1", "--model.vocab_size",
                    "64", "--workers", "2", "--seq-len", "16", "--steps", "3", "--turns", "1", "--against",
-                   "one-process,inexact,unshared", "--json"});
+                   "one-process,inexact,unshared,elastic", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   const std::vector<nlohmann::json> lines = lines_of(finished);
-  const std::vector<std::string> systems = {"lockstep", "one-process", "inexact", "unshared"};
+  const std::vector<std::string> systems = {"lockstep", "one-process", "inexact", "unshared", "elastic"};
   ASSERT_EQ(lines.size(), 2 * systems.size() - 1);
   for (std::size_t i = 0; i < systems.size(); ++i) {
     EXPECT_EQ(lines[i].at("system"), systems[i]);

@@ -109,7 +109,7 @@ Repeats repeats_of(std::span<const InjectedFault> faults, std::span<const Genera
   return repeats;
 }
 
-std::optional<Effective> effective_time(std::span<const StepRecord> steps, double window_s) {
+std::optional<Effective> effective_time(std::span<const StepRecord> steps, double window_s, bool has_ended) {
   if (steps.empty()) return std::nullopt;
   const double begin = begin_of(steps);
   double productive = 0;
@@ -121,7 +121,7 @@ std::optional<Effective> effective_time(std::span<const StepRecord> steps, doubl
     productive += record.step_s;
     done = step;
   }
-  const double wall = std::min(window_s, last - begin);
+  const double wall = has_ended ? std::min(window_s, last - begin) : window_s;
   return Effective{.share = productive / wall, .window_s = wall, .steps = done};
 }
 

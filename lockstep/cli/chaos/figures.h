@@ -37,7 +37,8 @@ struct Repeats {
 };
 Repeats repeats_of(std::span<const InjectedFault> faults, std::span<const GenerationRecord> generations);
 
-// Effective training time: of the first `window_s` seconds of training (all of it when it was shorter), the
+// Effective training time: of the first `window_s` seconds of training (until the last step of one that
+// `has_ended` before), the
 // share that went into steps that count and were never computed again. A step that is recorded more than once
 // counts as it was recorded last.
 struct Effective {
@@ -46,7 +47,7 @@ struct Effective {
   std::int64_t steps = 0;  // that were done within it
 };
 // None for no steps.
-std::optional<Effective> effective_time(std::span<const StepRecord> steps, double window_s);
+std::optional<Effective> effective_time(std::span<const StepRecord> steps, double window_s, bool has_ended);
 
 // How long training took until this step, from the beginning of the first; none when it is not recorded.
 std::optional<double> time_until(std::span<const StepRecord> steps, std::int64_t step);

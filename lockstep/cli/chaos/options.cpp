@@ -23,7 +23,8 @@ namespace {
 constexpr int kMostFaults = 100'000;
 
 constexpr const char* kNotes =
-    "Trains the run once undisturbed and once with faults, for as many steps as take --for without faults, "
+    "Trains the run once undisturbed and once with faults, for as many steps as take a little longer than "
+    "--for without faults, "
     "and compares the digests of the last checkpoints. Times count from the first step.\n"
     "kill: SIGKILL for a worker. stop: SIGSTOP for one, half of the time for good. resize: one worker leaves "
     "or comes back, in turn. all: SIGKILL for all workers. launcher: SIGKILL for the process that keeps "

@@ -30,6 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kCalibration = 5;  // seconds in which the time of a step is measured
+// A run that turns out to be faster than measured must not end before its last fault.
+constexpr double kMargin = 1.1;
 constexpr const char* kUndisturbed = "undisturbed";
 constexpr const char* kDisturbed = "disturbed";
 constexpr const char* kTorchrun = "torchrun";
@@ -109,7 +111,7 @@ class Chaos {
     } else {
       const double step_s = measured_step();
       options_.run.training.steps = std::max<std::int64_t>(
-          2, static_cast<std::int64_t>(std::ceil(options_.faults.duration_s / step_s)));
+          2, static_cast<std::int64_t>(std::ceil(kMargin * options_.faults.duration_s / step_s)));
     }
     write_atomically(file("run.toml"), spec::to_toml(options_.run));
   }
@@ -144,7 +146,7 @@ class Chaos {
     const std::vector<InjectedFault> faults = disturb(job, plan);
     job.require_success("the disturbed run");
     const std::vector<StepRecord> steps = read_steps(job.steps_file());
-    const JobFigures figures = figures_of(faults, steps, read_generations(job.generations_file()));
+    const JobFigures figures = figures_of(faults, steps, read_generations(job.generations_file()), true);
     const std::int64_t last = figures.effective.steps;
     pace = time_until(undisturbed, last).value_or(0) / time_until(steps, last).value_or(1);
     return figures;
@@ -164,7 +166,7 @@ class Chaos {
       throw UsageError("torchrun has ended before its time");
     }
     return figures_of(faults, read_steps(job.steps_file()),
-                      with_losses(faults, read_generations(job.starts_file())));
+                      with_losses(faults, read_generations(job.starts_file())), false);
   }
 
   // It does not tell when it notices a loss; what a kill interrupts is lost from then on.
@@ -176,8 +178,8 @@ class Chaos {
   }
 
   JobFigures figures_of(const std::vector<InjectedFault>& faults, std::span<const StepRecord> steps,
-                        std::span<const GenerationRecord> generations) const {
-    const auto effective = effective_time(steps, options_.faults.duration_s);
+                        std::span<const GenerationRecord> generations, bool has_ended) const {
+    const auto effective = effective_time(steps, options_.faults.duration_s, has_ended);
     if (!effective) throw UsageError("the run has trained no step");
     return {.faults = faults,
             .outcomes = outcomes_of(faults, generations),
