@@ -78,8 +78,9 @@ class Coordinator {
   // Its connection was closed (its newest one) or its process has ended, by whichever is noticed first. It
   // may come back by a Join.
   Outputs lose(MemberId member, const std::string& reason, Time now);
-  // Looks at what time alone brings; call it at least whenever next_deadline() has passed, and after everything
-  // that has come until then was handed in: who has slept itself must not take the others for silent.
+  // Looks at what time alone brings; call it at least whenever next_deadline() has passed, and after
+  // everything that has come until then was handed in: who has slept itself must not take the others for
+  // silent. So `now` is when that was begun, and may be before the time of what was handed in since.
   Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
 
