@@ -15,7 +15,7 @@ from pathlib import Path
 
 TABLE = "lockstep/base/failpoint_table.h"
 ROW = re.compile(r'\{\s*"([\w.]+)",\s*"([\w./]+)",\s*"')
-USE = re.compile(r'\bLOCKSTEP_FAILPOINT\("([^"]+)"\)')
+USE = re.compile(r'\bLOCKSTEP_FAILPOINT(?:_VALUES)?\("([^"]+)"[,)]')
 SWEEP = re.compile(r'\bswept_failpoints\("([^"]+)"\)')
 COMMENT = re.compile(r"//[^\n]*")
 SOURCES = {".h", ".cpp"}

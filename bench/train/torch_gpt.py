@@ -20,7 +20,8 @@ from torch.nn import functional as F
 EXTRA = {"gradient_as_bucket_view": True}  # spares DistributedDataParallel a copy of all gradients
 
 
-def arguments():
+def job_parser():
+    """The flags of model, batch, steps and threads."""
     parser = argparse.ArgumentParser()
     for name in "layers heads kv_heads width ffn_width positions vocabulary tokens batch steps threads".split():
         parser.add_argument("--" + name, type=int, required=True)
@@ -28,6 +29,11 @@ def arguments():
     parser.add_argument("--dtype", choices=["fp32", "bf16"], required=True)
     parser.add_argument("--untied", action="store_true")
     parser.add_argument("--theta", type=float, default=10000.0)
+    return parser
+
+
+def arguments():
+    parser = job_parser()
     parser.add_argument("--meet", required=True)
     parser.add_argument("--report", required=True)
     return parser.parse_args()
@@ -133,27 +139,37 @@ def decay_groups(model):
     return [{"params": decays, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
 
 
-def train(a, world, rank):
+def make_model(a):
     torch.manual_seed(1)
     model = Model(a)
-    optimizer = torch.optim.AdamW(decay_groups(model), lr=3e-4, betas=(0.9, 0.95))
+    return model, torch.optim.AdamW(decay_groups(model), lr=3e-4, betas=(0.9, 0.95))
+
+
+def train_step(a, model, trained, optimizer):
+    """The loss; `trained` is the model as it is called, under DistributedDataParallel or not."""
+    window = torch.randint(0, a.vocabulary, (a.batch, a.tokens + 1))
+    began = time.perf_counter()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16"):
+        loss = trained(window[:, :-1], window[:, 1:])
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return loss.item(), time.perf_counter() - began
+
+
+def train(a, world, rank):
+    model, optimizer = make_model(a)
     trained = model
     if world > 1:
         torch.distributed.init_process_group("gloo", init_method="file://" + a.meet, rank=rank, world_size=world)
         trained = nn.parallel.DistributedDataParallel(model, **EXTRA)
     seconds = []
-    for step in range(a.steps):
-        window = torch.randint(0, a.vocabulary, (a.batch, a.tokens + 1))
-        began = time.perf_counter()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16"):
-            loss = trained(window[:, :-1], window[:, 1:])
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        seconds.append(time.perf_counter() - began)
+    for _ in range(a.steps):
+        loss, took = train_step(a, model, trained, optimizer)
+        seconds.append(took)
     return {"version": torch.__version__, "parameters": sum(p.numel() for p in model.parameters()),
-            "loss": loss.item(), "step_s": seconds,
+            "loss": loss, "step_s": seconds,
             "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 

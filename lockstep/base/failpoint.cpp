@@ -62,7 +62,13 @@ bool holds(Armed& armed, std::size_t point) {
   return rule.once.empty() || is_first(rule.once);
 }
 
-void act(const Rule& rule) {
+// The bits of the first byte come first.
+void flip(Bytes values, std::int64_t bit) {
+  const auto byte = static_cast<std::size_t>(bit / 8);
+  if (byte < values.size()) values[byte] ^= std::byte{1} << (bit % 8);
+}
+
+void act(const Rule& rule, Bytes values) {
   const std::string_view name = kPoints[rule.point].name;
   const auto disk_error = [name](int reason) {
     return UsageError(fmt::format("failpoint {}: {}", name, std::strerror(reason)));
@@ -84,6 +90,8 @@ void act(const Rule& rule) {
       throw disk_error(ENOSPC);
     case Action::disk_broken:
       throw disk_error(EIO);
+    case Action::corrupt:
+      return flip(values, rule.argument);
   }
 }
 
@@ -119,7 +127,7 @@ void set_step(std::int64_t step) {
   this_step.store(step, std::memory_order_relaxed);
 }
 
-void pass(std::size_t point) {
+void pass(std::size_t point, Bytes values) {
   std::vector<Rule> due;
   {
     const std::lock_guard lock(rules().mutex);
@@ -130,7 +138,7 @@ void pass(std::size_t point) {
   // Without the lock: other threads go on while this one sleeps.
   for (const Rule& rule : due) {
     log::warning(fmt::format("failpoint {}", kPoints[rule.point].name));
-    act(rule);
+    act(rule, values);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lockstep/base/bytes.h"
 #include "lockstep/base/failpoint_table.h"
 
 namespace lockstep::failpoint {
@@ -38,19 +39,23 @@ void set_step(std::int64_t step);
 
 // --- For the macro only.
 extern std::atomic<bool> is_armed;
-void pass(std::size_t point);
+void pass(std::size_t point, Bytes values = {});
 
 }  // namespace lockstep::failpoint
 
 // Does what was armed for `name`, which is in the table or this does not compile. What it may throw:
 // InternalError, and UsageError where the point is one of a disk.
-#define LOCKSTEP_FAILPOINT(name)                                                                  \
+#define LOCKSTEP_FAILPOINT(name) LOCKSTEP_FAILPOINT_VALUES(name, ::lockstep::Bytes())
+
+// The same where there are values that can be changed: `values` are bytes, and looked at only when the point
+// is armed.
+#define LOCKSTEP_FAILPOINT_VALUES(name, values)                                                   \
   do {                                                                                            \
     static_assert(::lockstep::failpoint::is_known(name), "not in base/failpoint_table.h");        \
     if constexpr (::lockstep::failpoint::kAreBuilt) {                                             \
       if (::lockstep::failpoint::is_armed.load(::std::memory_order_relaxed)) [[unlikely]] {       \
         constexpr ::std::size_t lockstep_failpoint_index = ::lockstep::failpoint::index_of(name); \
-        ::lockstep::failpoint::pass(lockstep_failpoint_index);                                    \
+        ::lockstep::failpoint::pass(lockstep_failpoint_index, values);                            \
       }                                                                                           \
     }                                                                                             \
   } while (false)

@@ -23,7 +23,7 @@ struct ActionName {
   std::string_view name;
   Action action;
   std::int64_t most = -1;  // of its argument; negative: it has none
-  bool needs_disk = false;
+  Medium needs = Medium::none;
 };
 constexpr ActionName kActions[] = {
     {"kill", Action::kill},
@@ -31,8 +31,9 @@ constexpr ActionName kActions[] = {
     {"exit", Action::exit, kMostCode},
     {"sleep", Action::sleep, kMostMilliseconds},
     {"throw", Action::throw_error},
-    {"enospc", Action::disk_full, -1, true},
-    {"eio", Action::disk_broken, -1, true},
+    {"enospc", Action::disk_full, -1, Medium::disk},
+    {"eio", Action::disk_broken, -1, Medium::disk},
+    {"corrupt", Action::corrupt, kMostCount, Medium::values},
 };
 
 [[noreturn]] void refuse(std::string_view rule, const std::string& why) {
@@ -101,8 +102,9 @@ void read_action(std::string_view text, Rule& rule, std::string_view whole) {
   if (has_argument) {
     rule.argument = number(text.substr(open + 1, text.size() - open - 2), 0, known->most, whole);
   }
-  if (known->needs_disk && kPoints[rule.point].medium != Medium::disk) {
-    refuse(whole, fmt::format("asks for {} where no disk is used", name));
+  if (known->needs != Medium::none && kPoints[rule.point].medium != known->needs) {
+    refuse(whole, fmt::format("asks for {} where {}", name,
+                              known->needs == Medium::disk ? "no disk is used" : "there are no values"));
   }
   rule.action = known->action;
 }

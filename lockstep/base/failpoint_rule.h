@@ -21,12 +21,13 @@ enum class Action {
   throw_error,  // "throw": an InternalError, as a bug of ours is
   disk_full,    // "enospc": the UsageError of a full disk
   disk_broken,  // "eio": that of a broken one
+  corrupt,      // changes one bit of the values, when there are so many
 };
 
 struct Rule {
   std::size_t point = 0;  // in kPoints
   Action action = Action::kill;
-  std::int64_t argument = 0;  // the code, or the milliseconds
+  std::int64_t argument = 0;  // the code, the milliseconds, or which bit
   // Conditions; all that are given must hold.
   std::optional<std::int64_t> rank;  // "rank=1"
   std::optional<std::int64_t> step;  // "step=7"

@@ -11,14 +11,15 @@
 
 namespace lockstep::failpoint {
 
-// Whether an action that only a disk can take, as to be full, makes sense at a point.
-enum class Medium { memory, disk };
+// What a point has that actions can break: nothing; a disk, which can be full; or values in memory, of which
+// a bit can change.
+enum class Medium { none, disk, values };
 
 struct Point {
   std::string_view name;   // AREA.PLACE
   std::string_view where;  // the source, beneath lockstep/
   std::string_view phase;  // what has just happened, or is about to
-  Medium medium = Medium::memory;
+  Medium medium = Medium::none;
 };
 
 // By area, in the order in which a process comes by.
@@ -52,9 +53,11 @@ inline constexpr auto kPoints = std::to_array<Point>({
     {"train.clipped", "train/step_runner.cpp", "the norm of all gradients is known"},
     {"train.mirrored", "train/run.cpp", "gradients are at their mirror, and this rank has not voted"},
     {"train.decided", "train/run.cpp", "a step was decided, and nothing of it was applied"},
-    {"train.update", "train/step_runner.cpp", "a bucket was updated"},
+    {"train.update", "train/weights.cpp", "a bucket was updated; its values: what the optimizer remembers",
+     Medium::values},
     {"train.gather", "train/step_runner.cpp", "new weights of a bucket are on their way"},
-    {"train.applied", "train/run.cpp", "a step was applied, and not told"},
+    {"train.applied", "train/run.cpp", "a step was applied, and not told; its values: the weights",
+     Medium::values},
     {"train.validate", "train/run.cpp", "the model is about to be validated"},
     {"train.boundary", "train/run.cpp", "a step was told, and ranks are about to agree on what comes next"},
     {"train.snapshot", "train/checkpointer.cpp",
@@ -77,12 +80,12 @@ inline constexpr auto kPoints = std::to_array<Point>({
      Medium::disk},
     {"checkpoint.manifest.written", "checkpoint/store/store.cpp",
      "the manifest was written, beside the reports", Medium::disk},
+    {"checkpoint.commit.written", "checkpoint/store/store.cpp",
+     "COMMIT was written, and the folder does not have its name", Medium::disk},
     {"checkpoint.replace.moved", "checkpoint/store/store.cpp",
      "the checkpoint of the same step was moved away", Medium::disk},
-    {"checkpoint.folder.renamed", "checkpoint/store/store.cpp", "the folder has its name, but no COMMIT",
-     Medium::disk},
-    {"checkpoint.commit.written", "checkpoint/store/store.cpp", "COMMIT was written, its name not synced",
-     Medium::disk},
+    {"checkpoint.folder.renamed", "checkpoint/store/store.cpp",
+     "the folder has its name, which is not synced", Medium::disk},
     {"checkpoint.committed", "checkpoint/store/store.cpp",
      "a checkpoint is committed, and `latest` names the one before", Medium::disk},
     {"checkpoint.latest.replaced", "checkpoint/store/store.cpp", "`latest` names the new checkpoint",

@@ -23,6 +23,7 @@ struct Invocation {
 
 // `invocation` must outlive the parser.
 void add_bench(CLI::App& app, Invocation& invocation);
+void add_chaos(CLI::App& app, Invocation& invocation);
 void add_checkpoint(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_failpoints(CLI::App& app, Invocation& invocation);

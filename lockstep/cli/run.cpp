@@ -31,6 +31,7 @@ void describe(CLI::App& app, Invocation& invocation) {
   app.set_version_flag("--version", version_text(), "Print version and features, and exit");
   app.require_subcommand(0, 1);
   add_bench(app, invocation);
+  add_chaos(app, invocation);
   add_checkpoint(app, invocation);
   add_doctor(app, invocation);
   add_failpoints(app, invocation);

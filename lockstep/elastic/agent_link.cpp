@@ -17,6 +17,7 @@ namespace {
 
 // So long a try to reach the coordinator may keep this process from ending.
 constexpr std::chrono::milliseconds kTryTime{500};
+constexpr std::chrono::seconds kTimeForBrief{10};
 
 transport::Descriptor open_event() {
   transport::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -29,8 +30,28 @@ transport::Descriptor open_event() {
 AgentLink::AgentLink(Options options)
     : options_(std::move(options)), news_(open_event()), wake_(open_event()) {
   options_.credentials.me.rank = kAgentRank;
-  thread_ = std::jthread([this, channel = connect(options_.reconnect_timeout)](
-                             const std::stop_token& stop) mutable { run(std::move(channel), stop); });
+  ControlChannel first = connect(options_.reconnect_timeout);
+  hear_brief(first);
+  thread_ = std::jthread([this, channel = std::move(first)](const std::stop_token& stop) mutable {
+    run(std::move(channel), stop);
+  });
+}
+
+void AgentLink::hear_brief(ControlChannel& channel) {
+  const Deadline limit = Deadline::after(kTimeForBrief);
+  bool is_here = false;
+  while (!is_here) {
+    if (limit.passed()) throw Timeout("the coordinator has said nothing about its run");
+    pollfd entry = {channel.fd(), channel.events(), 0};
+    if (!channel.has_more()) ::poll(&entry, 1, static_cast<int>(kTryTime.count()));
+    for (const auto& [type, body] : channel.receive()) {
+      const ToAgent order = decode_to_agent(type, body);
+      const auto* brief = std::get_if<Brief>(&order);
+      if (brief != nullptr && !is_here) brief_ = brief->text;
+      is_here = is_here || brief != nullptr;
+      put(order);
+    }
+  }
 }
 
 AgentLink::~AgentLink() {

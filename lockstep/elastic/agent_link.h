@@ -23,9 +23,13 @@ class AgentLink final : public Control {
     transport::Credentials credentials;  // role "elastic"
     std::chrono::milliseconds reconnect_timeout{60'000};
   };
-  // Connects. Errors as transport::dial().
+  // Connects and waits for the brief. Errors as transport::dial(); Timeout and DataError when it does not
+  // come.
   explicit AgentLink(Options options);
   ~AgentLink() override;
+
+  // What the coordinator has told of the run.
+  const std::string& brief() const { return brief_; }
 
   void add_to(std::vector<pollfd>& entries) const override;
   std::optional<Clock::time_point> next_deadline() const override { return std::nullopt; }
@@ -40,12 +44,14 @@ class AgentLink final : public Control {
 
  private:
   ControlChannel connect(std::chrono::nanoseconds time) const;
+  void hear_brief(ControlChannel& channel);
   void run(ControlChannel channel, const std::stop_token& stop);
   void listen(ControlChannel& channel, const std::stop_token& stop);
   std::optional<ControlChannel> reconnect(const std::stop_token& stop);
   void put(const ToAgent& order);
 
   Options options_;
+  std::string brief_;
   std::vector<Fence> fences_;
   std::optional<End> end_;
 

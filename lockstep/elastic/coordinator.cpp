@@ -39,7 +39,8 @@ Coordinator::Coordinator(const CoordinatorOptions& options, Time now)
     : options_(options),
       generation_(options.last_generation),
       decided_(options.decided),
-      members_(options.last_members) {
+      members_(options.last_members),
+      losses_(options.losses) {
   check(options);
   // Those of a coordinator before this one are awaited as after any loss: they may hold what nobody else
   // does.
@@ -55,7 +56,7 @@ Coordinator::Coordinator(const CoordinatorOptions& options, Time now)
 Outputs Coordinator::hear(const FromMember& message, Time now) {
   const MemberId from = std::visit([](const auto& told) { return told.member; }, message);
   if (fenced_.contains(from)) {
-    dismiss(from, "it was given up before");
+    dismiss(from, "it was given up before", false);
     return take_outputs();
   }
   const auto known = known_.find(from);
@@ -67,10 +68,11 @@ Outputs Coordinator::hear(const FromMember& message, Time now) {
 
 void Coordinator::on(const Join& join, Time now) {
   if (phase_ == Phase::finishing || phase_ == Phase::ended) {
-    dismiss(join.member, kFinished);
+    dismiss(join.member, kFinished, true);
     known_.erase(join.member);
     return;
   }
+  if (refuse(join, now)) return;
   const auto [found, is_new] = known_.try_emplace(join.member, Known{.liveness = Liveness(now)});
   Known& known = found->second;
   if (!is_new && join.attempt <= known.join.attempt) return;
@@ -136,8 +138,9 @@ void Coordinator::on(const Leave& leave, Time) {
   known_.erase(known);
   if (!had_place || phase_ == Phase::finishing) return;
   phase_ = Phase::finishing;
+  has_left_ = true;
   for (const MemberId member : waiting()) {
-    dismiss(member, kFinished);
+    dismiss(member, kFinished, true);
     known_.erase(member);
   }
 }
@@ -146,6 +149,7 @@ Outputs Coordinator::lose(MemberId member, const std::string& reason, Time now) 
   const auto known = known_.find(member);
   if (known == known_.end()) return {};
   const bool breaks = phase_ == Phase::running && !known->second.wants_place;
+  losses_.lose(known->second.join.host, now);
   known_.erase(known);
   if (breaks) abandon(fmt::format("member {:x} was lost: {}", member, reason), now);
   advance(now);
@@ -167,7 +171,8 @@ void Coordinator::fence_silent(Time now) {
       ++known;
       continue;
     }
-    dismiss(member, *failure);
+    dismiss(member, *failure, false);
+    losses_.lose(state.join.host, now);
     outputs_.push_back(Fence{member, *failure});
     fenced_.insert(member);
     if (!state.wants_place && !broken) broken = fmt::format("member {:x} was given up: {}", member, *failure);
@@ -233,13 +238,22 @@ void Coordinator::form(const std::vector<MemberId>& members, Time now) {
 
 void Coordinator::end(bool is_finished, const std::string& reason) {
   phase_ = Phase::ended;
-  for (const auto& [member, known] : known_) dismiss(member, reason);
+  for (const auto& [member, known] : known_) dismiss(member, reason, true);
   known_.clear();
   outputs_.push_back(End{is_finished, reason});
 }
 
-void Coordinator::dismiss(MemberId member, const std::string& reason) {
-  outputs_.push_back(Send{member, Dismiss{reason}});
+void Coordinator::dismiss(MemberId member, const std::string& reason, bool is_over) {
+  outputs_.push_back(Send{member, Dismiss{is_over, reason}});
+}
+
+bool Coordinator::refuse(const Join& join, Time now) {
+  if (known_.contains(join.member)) return false;
+  const auto is_of_host = [&](const auto& entry) { return entry.second.join.host == join.host; };
+  const auto others = static_cast<std::size_t>(std::ranges::count_if(known_, is_of_host));
+  const std::optional<std::string> reason = losses_.join(join.host, others + 1, now);
+  if (reason) dismiss(join.member, *reason, false);
+  return reason.has_value();
 }
 
 std::optional<Time> Coordinator::next_deadline() const {
@@ -274,6 +288,7 @@ std::vector<MemberId> Coordinator::waiting() const {
 std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members) const {
   std::vector<Candidate> candidates;
   for (const MemberId member : members) candidates.push_back({member, known_.at(member).join.host});
+  std::ranges::stable_partition(candidates, [&](const Candidate& one) { return one.host == options_.host; });
   return choose_members(std::move(candidates), size_of(options_));
 }
 

@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "lockstep/elastic/host_losses.h"
 #include "lockstep/elastic/liveness.h"
 #include "lockstep/elastic/message.h"
 
@@ -33,6 +34,10 @@ struct CoordinatorOptions {
   Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
   Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
   Time join_timeout = std::chrono::seconds(60);   // so long a run with too few members waits for more
+  // Of the coordinator: members of this host come first, also as ranks. Rank 0 has the files of the run, and
+  // who is cut off with them keeps them from the others. Empty: none.
+  std::string host = {};
+  LossLimits losses = {};  // of hosts; a flapping one gets no place
   // What the log knows of (decision_log.h): the last generation, its members by rank, what was decided.
   Generation last_generation = 0;
   std::vector<MemberId> last_members = {};
@@ -84,8 +89,10 @@ class Coordinator {
   Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
 
-  Generation generation() const { return generation_; }         // the present one, or the last
-  bool is_running() const { return phase_ == Phase::running; }  // a generation is under way
+  Generation generation() const { return generation_; }          // the present one, or the last
+  bool is_running() const { return phase_ == Phase::running; }   // a generation is under way
+  bool has_begun() const { return is_running() && has_begun_; }  // and all its members have
+  bool has_left() const { return has_left_; }  // a member has done everything: no further generation begins
   std::int64_t decided() const { return decided_; }
   const std::vector<MemberId>& members() const { return members_; }  // of the generation, by rank
 
@@ -115,7 +122,9 @@ class Coordinator {
   void decide_if_all_voted();
   void abandon(const std::string& reason, Time now);
   void fence_silent(Time now);
-  void dismiss(MemberId member, const std::string& reason);
+  void dismiss(MemberId member, const std::string& reason, bool is_over);
+  // True: it was dismissed, because its host is flapping.
+  bool refuse(const Join& join, Time now);
   void advance(Time now);
   void form(const std::vector<MemberId>& members, Time now);
   void end(bool is_finished, const std::string& reason);
@@ -134,8 +143,10 @@ class Coordinator {
   std::vector<MemberId> members_;
   std::map<MemberId, Known> known_;
   std::set<MemberId> fenced_;
+  HostLosses losses_;
   std::uint64_t joins_ = 0;
   bool has_begun_ = false;           // all members of the generation have
+  bool has_left_ = false;            // a member with a place
   std::optional<Time> short_since_;  // there are too few members
   Outputs outputs_;
 };

@@ -37,6 +37,7 @@ MemberId member_of(const FromMember& message) {
 CoordinatorServer::CoordinatorServer(Options options)
     : options_(std::move(options)),
       log_(options_.log_path),
+      history_(options_.history_path),
       coordinator_(with_log(options_, log_), now()),
       listener_(options_.listen, options_.credentials),
       meetings_(options_.listen, options_.credentials) {}
@@ -80,11 +81,20 @@ void CoordinatorServer::admit() {
   while (auto newcomer = listener_.try_accept()) {
     ControlChannel channel(std::move(newcomer->connection), Sender::member);
     if (newcomer->peer.rank == kAgentRank) {
-      agents_.push_back(std::move(channel));
+      greet(std::move(channel));
       if (end_) tell_agents(Over{end_->is_finished, end_->reason});
     } else {
       guests_.emplace_back(std::move(channel));
     }
+  }
+}
+
+void CoordinatorServer::greet(ControlChannel agent) {
+  try {
+    agent.send(encode(ToAgent(Brief{options_.brief})));
+    agents_.push_back(std::move(agent));
+  } catch (const PeerLost& error) {
+    log::warning(fmt::format("an agent has come and gone: {}", error.what()));
   }
 }
 
@@ -175,9 +185,14 @@ void CoordinatorServer::lose(MemberId member, const std::string& reason) {
 // --- What is to be done
 
 void CoordinatorServer::perform(const Outputs& outputs) {
+  std::string abandoned_for;
   for (const Output& output : outputs) {
     std::visit([this](const auto& one) { perform(one); }, output);
+    const Send* send = std::get_if<Send>(&output);
+    const Abandon* abandon = send == nullptr ? nullptr : std::get_if<Abandon>(&send->message);
+    if (abandon != nullptr) abandoned_for = abandon->reason;
   }
+  history_.look(coordinator_, abandoned_for);
 }
 
 void CoordinatorServer::perform(const Send& send) {
@@ -192,6 +207,8 @@ void CoordinatorServer::perform(const Send& send) {
     // What it does with it, or whether there is another step, is not known here.
     known.phase = fmt::format("after step {} was decided", decision->step);
     known.has_trained = true;
+  } else if (const auto* dismiss = std::get_if<Dismiss>(&message)) {
+    if (dismiss->is_over) known.has_left = true;
   } else if (const auto* abandon = std::get_if<Abandon>(&message)) {
     if (abandon->generation == meeting_generation_) meetings_.close();
   }

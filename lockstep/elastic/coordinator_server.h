@@ -13,6 +13,7 @@
 #include "lockstep/elastic/control_channel.h"
 #include "lockstep/elastic/coordinator.h"
 #include "lockstep/elastic/decision_log.h"
+#include "lockstep/elastic/history.h"
 #include "lockstep/elastic/meeting_place.h"
 #include "lockstep/transport/connect/listener.h"
 
@@ -27,7 +28,9 @@ class CoordinatorServer final : public Control {
     transport::Credentials credentials;  // role "elastic"; run, secret and TLS also of the meetings
     CoordinatorOptions coordinator;      // last_generation and decided are the log's
     std::string log_path;
-    bool awaits_members = true;  // false: those that the log knows of cannot come back
+    std::string history_path = {};  // as History takes it
+    std::string brief;              // what every agent is told first
+    bool awaits_members = true;     // false: those that the log knows of cannot come back
   };
   // UsageError as transport::Listener; errors of the log.
   explicit CoordinatorServer(Options options);
@@ -62,6 +65,7 @@ class CoordinatorServer final : public Control {
   };
 
   void admit();
+  void greet(ControlChannel agent);
   void listen_to_agents();
   void listen_to(Guest& guest);
   void hear(Guest& guest, const FromMember& message);
@@ -79,6 +83,7 @@ class CoordinatorServer final : public Control {
 
   Options options_;
   DecisionLog log_;
+  History history_;
   Coordinator coordinator_;
   transport::Listener listener_;
   MeetingPlace meetings_;

@@ -84,7 +84,7 @@ std::optional<MemberEvent> Member::on(const Abandon& abandon) {
 std::optional<MemberEvent> Member::on(const Dismiss& dismiss) {
   if (state_ == State::gone) return std::nullopt;
   state_ = State::gone;
-  return Refused{dismiss.reason};
+  return Refused{dismiss.is_over, dismiss.reason};
 }
 
 std::optional<MemberEvent> Member::disconnect(const std::string& reason) {

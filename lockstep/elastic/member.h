@@ -45,6 +45,7 @@ struct GenerationEnded {
 };
 // There is no place for it any more.
 struct Refused {
+  bool is_over = false;  // the run
   std::string reason;
   bool operator==(const Refused&) const = default;
 };

@@ -156,7 +156,7 @@ class Membership::Impl {
   // --- The worker's thread, with the lock
 
   void check_dismissed() const {
-    if (dismissed_) throw Dismissed(*dismissed_);
+    if (dismissed_) throw Dismissed(dismissed_->reason, dismissed_->is_over);
   }
 
   void check_place() const {
@@ -197,7 +197,7 @@ class Membership::Impl {
     alarm_.ring(ended_);
   }
   void on(const Refused& refused) {
-    dismissed_ = refused.reason;
+    dismissed_ = refused;
     alarm_.ring(refused.reason);
   }
 
@@ -291,7 +291,7 @@ class Membership::Impl {
   std::optional<Place> placed_;
   std::optional<Decision> decided_;
   std::string ended_;  // why the last generation has
-  std::optional<std::string> dismissed_;
+  std::optional<Refused> dismissed_;
   std::optional<std::string> away_;  // for too long
 
   Clock::time_point next_beat_ = Clock::now();  // of the thread alone

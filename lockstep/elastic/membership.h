@@ -27,7 +27,12 @@ class GenerationLost : public CommError {
 // The coordinator has no place for this worker any more.
 class Dismissed : public Error {
  public:
-  using Error::Error;
+  Dismissed(const std::string& reason, bool is_over) : Error(reason), is_over_(is_over) {}
+
+  bool is_over() const { return is_over_; }  // the run; or else it goes on without this worker
+
+ private:
+  bool is_over_;
 };
 
 class Membership {

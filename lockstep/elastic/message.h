@@ -100,6 +100,7 @@ struct Abandon {
 
 // The run goes on without this member, or is over: end.
 struct Dismiss {
+  bool is_over = false;  // the run; or else it goes on
   std::string reason = {};
   bool operator==(const Dismiss&) const = default;
 };
@@ -107,6 +108,12 @@ struct Dismiss {
 using FromCoordinator = std::variant<Place, Decision, Abandon, Dismiss>;
 
 // --- To an agent, which keeps workers running on a further host.
+
+// What its workers have to know of the run; the first message, and said once.
+struct Brief {
+  std::string text;
+  bool operator==(const Brief&) const = default;
+};
 
 // The process of this member must end, if it is one of yours.
 struct Kill {
@@ -122,6 +129,6 @@ struct Over {
   bool operator==(const Over&) const = default;
 };
 
-using ToAgent = std::variant<Kill, Over>;
+using ToAgent = std::variant<Brief, Kill, Over>;
 
 }  // namespace lockstep::elastic

@@ -190,7 +190,11 @@ std::vector<std::byte> write(const Abandon& abandon) {
 }
 
 std::vector<std::byte> write(const Dismiss& dismiss) {
-  return BodyWriter().reason(dismiss.reason).framed(MessageType::dismiss);
+  return BodyWriter().flag(dismiss.is_over).reason(dismiss.reason).framed(MessageType::dismiss);
+}
+
+std::vector<std::byte> write(const Brief& brief) {
+  return BodyWriter().reason(brief.text).framed(MessageType::brief);
 }
 
 std::vector<std::byte> write(const Kill& kill) {
@@ -235,6 +239,8 @@ std::size_t max_body_bytes(MessageType type, Sender from) {
     case MessageType::kill:
       return is_from_member ? 0 : 8 + 2 + kMaxReasonBytes;
     case MessageType::dismiss:
+      return is_from_member ? 0 : 1 + 2 + kMaxReasonBytes;
+    case MessageType::brief:
       return is_from_member ? 0 : 2 + kMaxReasonBytes;
     case MessageType::over:
       return is_from_member ? 0 : 1 + 2 + kMaxReasonBytes;
@@ -300,7 +306,7 @@ FromCoordinator decode_from_coordinator(MessageType type, ConstBytes body) {
     case MessageType::abandon:
       return reader.ended(Abandon{reader.generation(), reader.reason()});
     case MessageType::dismiss:
-      return reader.ended(Dismiss{reader.reason()});
+      return reader.ended(Dismiss{.is_over = reader.flag(), .reason = reader.reason()});
     default:
       throw DataError(fmt::format("a coordinator does not send messages of type {}", static_cast<int>(type)));
   }
@@ -309,6 +315,8 @@ FromCoordinator decode_from_coordinator(MessageType type, ConstBytes body) {
 ToAgent decode_to_agent(MessageType type, ConstBytes body) {
   BodyReader reader(body, "elastic message to an agent");
   switch (type) {
+    case MessageType::brief:
+      return reader.ended(Brief{reader.reason()});
     case MessageType::kill:
       return reader.ended(Kill{reader.number(), reader.reason()});
     case MessageType::over:

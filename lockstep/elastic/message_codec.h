@@ -33,6 +33,7 @@ enum class MessageType : std::uint8_t {
   dismiss = 20,
   kill = 33,
   over = 34,
+  brief = 35,
 };
 
 enum class Sender { member, coordinator };
@@ -42,8 +43,8 @@ struct Header {
   std::uint32_t body_bytes = 0;
 };
 
-// With header. Reasons are cut and lose what cannot be printed; UsageError for a host that is too long or
-// cannot be printed and for more than kMaxMembers.
+// With header. Reasons and briefs are cut and lose what cannot be printed; UsageError for a host that is too
+// long or cannot be printed and for more than kMaxMembers.
 std::vector<std::byte> encode(const FromMember& message);
 std::vector<std::byte> encode(const FromCoordinator& message);
 std::vector<std::byte> encode(const ToAgent& message);

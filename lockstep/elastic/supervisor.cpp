@@ -322,7 +322,10 @@ CoordinatorOptions coordinator_of(const SupervisorOptions& options) {
           .multiple = options.multiple,
           .beat_timeout = options.beat_timeout,
           .stall_timeout = options.stall_timeout,
-          .join_timeout = options.join_timeout};
+          .join_timeout = options.join_timeout,
+          .host = rendezvous::placement_from_environment().host_id.value,
+          .losses = {.per_member = options.workers.restarts.max_restarts,
+                     .window = options.workers.restarts.window}};
 }
 
 }  // namespace
@@ -340,6 +343,8 @@ SupervisorResult supervise(const SupervisorOptions& options) {
                             .credentials = credentials_for(run, secret),
                             .coordinator = coordinator,
                             .log_path = options.log_path,
+                            .history_path = options.history_path,
+                            .brief = options.brief,
                             // Those of this host have died with their supervisor.
                             .awaits_members = options.listen.has_value()});
   address.port = server.address().port;
@@ -357,7 +362,12 @@ SupervisorResult tend(const AgentOptions& options) {
   AgentLink link({.coordinator = options.coordinator,
                   .credentials = credentials,
                   .reconnect_timeout = options.reconnect_timeout});
-  return keep(options.workers, link, group_of(options.workers, options.coordinator, credentials), inbox);
+  WorkerOptions workers = options.workers;
+  if (options.more_words) {
+    const std::vector<std::string> more = options.more_words(link.brief());
+    workers.command.insert(workers.command.end(), more.begin(), more.end());
+  }
+  return keep(workers, link, group_of(workers, options.coordinator, credentials), inbox);
 }
 
 }  // namespace lockstep::elastic

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,8 +40,10 @@ struct SupervisorOptions {
   std::chrono::milliseconds beat_timeout{10'000};
   std::chrono::milliseconds stall_timeout{60'000};
   std::chrono::milliseconds join_timeout{60'000};
-  std::string run;       // its name, as agents know it; empty: made up, for this host alone
-  std::string log_path;  // of the decisions; made when it is not there
+  std::string run;           // its name, as agents know it; empty: made up, for this host alone
+  std::string log_path;      // of the decisions; made when it is not there
+  std::string history_path;  // of what became of the generations (history.h); empty: none
+  std::string brief;         // what agents on other hosts are told of the run
   std::optional<transport::Address> listen;  // none: a free port on loopback, for this host alone
 };
 
@@ -49,6 +52,9 @@ struct AgentOptions {
   transport::Address coordinator;
   std::string run;                                      // as the coordinator's supervisor has it
   std::chrono::milliseconds reconnect_timeout{60'000};  // how long the coordinator may be away
+  // Given what the coordinator tells of the run: what is added to the workers' command. What it raises ends
+  // the agent before any worker is started.
+  std::function<std::vector<std::string>(const std::string& brief)> more_words = nullptr;
 };
 
 struct SupervisorResult {

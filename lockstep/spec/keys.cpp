@@ -283,6 +283,16 @@ std::vector<Key> elastic() {
       row<in, &Elastic::compare_freq>(
           "compare_freq", "steps between comparisons of the weights that several workers hold; 0: never",
           {kCount}),
+      row<in, &Elastic::straggler_freq>(
+          "straggler_freq", "steps between comparisons of how fast workers are; 0: never", {kCount}),
+      row<in, &Elastic::straggler_factor>(
+          "straggler_factor", "a worker that takes so many times as long as the others is a straggler",
+          {{1, 1e9}}),
+      row<in, &Elastic::straggler_patience>(
+          "straggler_patience", "comparisons in a row after which a straggler is named", {kPositive}),
+      row<in, &Elastic::evict_stragglers>("evict_stragglers",
+                                          "a straggler that is named has to leave, unless fewer than "
+                                          "min_workers are left; a new process takes its place"),
       row<in, &Elastic::beat_timeout_seconds>(
           "beat_timeout_seconds", "a worker whose process says nothing for so long is lost", {{0.1, 1e9}}),
       row<in, &Elastic::stall_timeout_seconds>("stall_timeout_seconds",

@@ -144,6 +144,10 @@ struct Elastic {
   std::int64_t min_workers = 1;
   std::int64_t max_workers = 0;
   std::int64_t compare_freq = 100;
+  std::int64_t straggler_freq = 100;
+  double straggler_factor = 2;
+  std::int64_t straggler_patience = 3;
+  bool evict_stragglers = false;
   double beat_timeout_seconds = 10;
   double stall_timeout_seconds = 60;
   double join_timeout_seconds = 60;

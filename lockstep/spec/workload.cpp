@@ -54,6 +54,11 @@ std::int64_t tensor_lanes(const Parallelism& parallelism) {
   return parallelism.tensor_lanes == 0 ? parallelism.tensor : parallelism.tensor_lanes;
 }
 
+std::int64_t workers_of_replica(const Parallelism& parallelism, std::int64_t world) {
+  if (parallelism.data != -1 || !parallelism.lane_weights.empty()) return world;
+  return parallelism.tensor * parallelism.pipeline;
+}
+
 std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree) {
   const auto least = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(degree)));
   if (parallelism.lanes == 0) return least;

@@ -39,6 +39,10 @@ struct Workload {
   bool operator==(const Workload&) const = default;
 };
 
+// Workers by which the number of workers of an elastic run grows and shrinks: those of one replica of the
+// model, or all `world` when the run says how many there are of what.
+std::int64_t workers_of_replica(const Parallelism& parallelism, std::int64_t world);
+
 // All of the above, for a checked run. Also compares the number of parallelism.lane_weights.
 Workload workload_of(const RunSpec& run, std::int64_t world);
 

@@ -60,11 +60,12 @@ Checkpointer::Checkpointer(const Holding& holding, const Weights& weights, Optio
       options_(std::move(options)),
       store_(options_.folder),
       snapshot_(holding, weights),
-      run_id_(shared_id(world_)) {}
+      run_id_(shared_id(world_)),
+      round_(world_.size()) {}
 
 Checkpointer::~Checkpointer() {
   if (work_.valid()) work_.wait();
-  if (state_ == State::writing && leads()) store_.abandon(progress_.step, id_);
+  if (round_.is_writing() && leads()) store_.abandon(progress_.step, id_);
 }
 
 void Checkpointer::begin(const checkpoint::Progress& progress, bool training_waits) {
@@ -73,7 +74,7 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool training_wai
   id_ = fmt::format("{:x}-{}", run_id_, ++attempts_);
   progress_ = progress;
   report_ = {.step = progress.step};
-  state_ = State::writing;
+  round_.begin();
   if (training_waits || weights_.is_on_disk()) {
     outcome_ = reason_of([this] { write(snapshot_.in_place()); });
   } else {
@@ -100,35 +101,34 @@ void Checkpointer::commit() {
   if (!not_removed.empty()) log::warning("old checkpoints stay: " + not_removed);
 }
 
-SaveTidings Checkpointer::tidings() {
+checkpoint::SaveTidings Checkpointer::tidings() {
   const bool has_ended =
       work_.valid() && work_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   if (has_ended) outcome_ = work_.get();
-  SaveTidings tidings;
-  if (!outcome_) return tidings;
-  const bool is_good = outcome_->empty();
-  if (state_ == State::writing) (is_good ? tidings.written : tidings.failed) = 1;
-  if (state_ == State::committing) (is_good ? tidings.committed : tidings.refused) = 1;
-  return tidings;
+  if (outcome_) round_.settle(outcome_->empty());
+  return round_.tidings();
 }
 
-std::optional<SaveReport> Checkpointer::hear(const SaveTidings& all) {
-  if (state_ == State::writing && all.written + all.failed == world_.size()) {
-    if (all.failed > 0) return end(false);
-    outcome_.reset();
-    state_ = State::committing;
-    if (leads()) {
-      work_ = std::async(std::launch::async, [this] { return reason_of([this] { commit(); }); });
-    }
-  } else if (state_ == State::committing && all.committed + all.refused > 0) {
-    return end(all.committed > 0);
+std::optional<SaveReport> Checkpointer::hear(const checkpoint::SaveTidings& all) {
+  switch (round_.hear(all)) {
+    case checkpoint::SaveRound::Next::wait:
+      return std::nullopt;
+    case checkpoint::SaveRound::Next::commit:
+      outcome_.reset();
+      if (leads()) {
+        work_ = std::async(std::launch::async, [this] { return reason_of([this] { commit(); }); });
+      }
+      return std::nullopt;
+    case checkpoint::SaveRound::Next::good:
+      return end(true);
+    case checkpoint::SaveRound::Next::bad:
+      return end(false);
   }
   return std::nullopt;
 }
 
 SaveReport Checkpointer::end(bool is_good) {
   if (!is_good && leads()) store_.abandon(progress_.step, id_);
-  state_ = State::idle;
   report_.reason = std::exchange(outcome_, std::nullopt).value_or("");
   if (!report_.reason.empty() && !leads()) log::warning(report_.reason);
   if (!is_good && report_.reason.empty()) report_.reason = "another rank could not write its part";

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/checkpoint/store/save_round.h"
 #include "lockstep/checkpoint/store/store.h"
 #include "lockstep/train/snapshot.h"
 
@@ -23,20 +24,8 @@ struct SaveReport {
   double seconds = 0;         // until it was there
 };
 
-// What ranks tell each other about the checkpoint under way, summed over all of them.
-struct SaveTidings {
-  std::int64_t written = 0;  // ranks whose part is on the disk
-  std::int64_t failed = 0;   // ranks whose part will never be
-  std::int64_t committed = 0;
-  std::int64_t refused = 0;  // by the leader, which could not commit
-};
-
 // Writes checkpoints while training goes on. All ranks hold one and call the same in the same order, between
-// steps; what one rank's disk does becomes known to the others through tidings, which the caller sums: so all
-// go from one state to the next at the same step.
-//
-//   idle --begin()--> writing --all have written--> committing --the leader has--> idle
-//                        \--one has failed---------------------------------------> idle
+// steps; how they come to one checkpoint is checkpoint::SaveRound's.
 class Checkpointer {
  public:
   struct Options {
@@ -51,17 +40,16 @@ class Checkpointer {
   // Waits for this rank's disk; what was not committed then is not.
   ~Checkpointer();
 
-  bool is_idle() const { return state_ == State::idle; }
+  bool is_idle() const { return round_.is_idle(); }
   // When idle: copies the state and begins to write it. When nothing is to be trained meanwhile, or memory
   // has no room for what the optimizer remembers, it is not copied: returns when this rank has written it.
   void begin(const checkpoint::Progress& progress, bool training_waits = false);
   // What this rank has to tell.
-  SaveTidings tidings();
+  checkpoint::SaveTidings tidings();
   // What all have told: goes on to the next state, and reports when that is the end of the checkpoint.
-  std::optional<SaveReport> hear(const SaveTidings& all);
+  std::optional<SaveReport> hear(const checkpoint::SaveTidings& all);
 
  private:
-  enum class State { idle, writing, committing };
   bool leads() const { return world_.rank() == 0; }
   // On a thread of their own.
   void write(const std::vector<checkpoint::OutgoingPiece>& pieces) const;
@@ -75,7 +63,7 @@ class Checkpointer {
   Snapshot snapshot_;
   std::uint64_t run_id_ = 0;  // the same on all ranks, and unlike that of any other run in the folder
   std::int64_t attempts_ = 0;
-  State state_ = State::idle;
+  checkpoint::SaveRound round_;
   std::string id_;  // of the attempt under way
   checkpoint::Progress progress_;
   std::future<std::string> work_;       // of this rank in this state: why it failed, or nothing

@@ -15,6 +15,10 @@
 namespace lockstep::train {
 namespace {
 
+// So often a worker whose state was wrong gets a good one. Then its memory may be broken: another process
+// gets other memory.
+constexpr int kForgiven = 1;
+
 class Generations {
  public:
   Generations(const spec::RunSpec& run, elastic::Membership& membership,
@@ -38,8 +42,9 @@ class Generations {
         reason_ = "others join";
       } catch (const CommError& error) {
         reason_ = error.what();
-      } catch (const CorruptWeights& error) {
+      } catch (const CorruptState& error) {
         reason_ = error.what();
+        if (++times_corrupt_ > kForgiven) throw;
         forget();
       }
     }
@@ -123,6 +128,7 @@ class Generations {
   std::optional<comm::Communicator> world_;
   std::optional<Training> training_;
   bool began_ = false;
+  int times_corrupt_ = 0;
 };
 
 }  // namespace

@@ -4,50 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "lockstep/base/failpoint.h"
+#include "lockstep/elastic/healing.h"
 #include "lockstep/parallel/tensor/shards.h"
 #include "lockstep/train/state_pieces.h"
 
 namespace lockstep::train {
 namespace {
 
-using Pieces = std::vector<TensorPiece>;
-using Order = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>;
-
-Order order_of(const TensorPiece& piece) {
-  const Runs& runs = piece.elements;
-  return {piece.tensor, runs.first, runs.length, runs.distance, runs.count};
-}
-
-// Calls body(number among those of `a`, number among those of `b`, how many follow each other) for the
-// elements that both have, in ascending order.
-template <typename Body>
-void each_common(const Runs& a, const Runs& b, const Body& body) {
-  for (std::size_t run = 0; run < b.count; ++run) {
-    const std::size_t begin = b.first + run * b.distance;
-    each_overlap(a, {begin, begin + b.length}, [&](std::size_t in_a, std::size_t element, std::size_t count) {
-      body(in_a, run * b.length + (element - begin), count);
-    });
-  }
-}
-
-std::size_t common(const Runs& a, const Runs& b) {
-  std::size_t sum = 0;
-  each_common(a, b, [&](std::size_t, std::size_t, std::size_t count) { sum += count; });
-  return sum;
-}
-
-// Of a piece: which ranks have it, and as their which one.
-using Holders = std::vector<std::pair<Rank, std::size_t>>;
-
-// To itself if it can; otherwise givers take turns.
-const std::pair<Rank, std::size_t>& giver_for(Rank to, const Holders& holders, std::size_t turn) {
-  const auto own = std::ranges::find(holders, to, &Holders::value_type::first);
-  return own != holders.end() ? *own : holders[turn % holders.size()];
-}
+using Pieces = elastic::TensorPieces;
+using elastic::Gift;
+using elastic::TensorPiece;
 
 // --- Ranks tell each other lists of pieces.
 
@@ -140,8 +109,8 @@ constexpr std::size_t kMessageFloats = std::size_t{1} << 22;
 
 class Exchange {
  public:
-  Exchange(const KeptState& kept, const std::vector<Pieces>& all_kept, const std::vector<Pieces>& all_needed,
-           const comm::Communicator& world)
+  Exchange(const KeptState& kept, const std::vector<elastic::Kept>& all_kept,
+           const std::vector<Pieces>& all_needed, const comm::Communicator& world)
       : kept_(kept), all_kept_(all_kept), all_needed_(all_needed), world_(world) {}
 
   // Those of one tensor, to and from this rank. `take` gets the values of a needed piece that begin with its
@@ -155,7 +124,7 @@ class Exchange {
       if (gift.from == me) pack(gift, outgoing[gift.to]);
       if (gift.to == me && gift.from != me) {
         std::vector<float>& values = incoming[gift.from];
-        values.resize(values.size() + common(kept_piece(gift), needed_piece(gift)));
+        values.resize(values.size() + elastic::count_common(kept_piece(gift), needed_piece(gift)));
       }
     }
     incoming[me] = std::exchange(outgoing[me], {});
@@ -175,7 +144,7 @@ class Exchange {
 
  private:
   const Runs& kept_piece(const Gift& gift) const {
-    return all_kept_[static_cast<std::size_t>(gift.from)][gift.kept].elements;
+    return all_kept_[static_cast<std::size_t>(gift.from)].pieces[gift.kept].elements;
   }
   const Runs& needed_piece(const Gift& gift) const {
     return all_needed_[static_cast<std::size_t>(gift.to)][gift.needed].elements;
@@ -183,11 +152,11 @@ class Exchange {
 
   void pack(const Gift& gift, std::vector<float>& message) const {
     const std::span<const float> values = kept_.values_of(gift.kept);
-    each_common(kept_piece(gift), needed_piece(gift),
-                [&](std::size_t in_kept, std::size_t, std::size_t count) {
-                  const std::span<const float> run = values.subspan(in_kept, count);
-                  message.insert(message.end(), run.begin(), run.end());
-                });
+    elastic::each_common(kept_piece(gift), needed_piece(gift),
+                         [&](std::size_t in_kept, std::size_t, std::size_t count) {
+                           const std::span<const float> run = values.subspan(in_kept, count);
+                           message.insert(message.end(), run.begin(), run.end());
+                         });
   }
 
   void unpack(std::span<const Gift> gifts, const std::map<Rank, std::vector<float>>& messages,
@@ -197,11 +166,11 @@ class Exchange {
       if (gift.to != world_.rank()) continue;
       const std::span<const float> message = messages.at(gift.from);
       std::size_t& at = taken[gift.from];
-      each_common(kept_piece(gift), needed_piece(gift),
-                  [&](std::size_t, std::size_t in_needed, std::size_t count) {
-                    take(gift.needed, in_needed, message.subspan(at, count));
-                    at += count;
-                  });
+      elastic::each_common(kept_piece(gift), needed_piece(gift),
+                           [&](std::size_t, std::size_t in_needed, std::size_t count) {
+                             take(gift.needed, in_needed, message.subspan(at, count));
+                             at += count;
+                           });
     }
   }
 
@@ -214,75 +183,51 @@ class Exchange {
   }
 
   const KeptState& kept_;
-  const std::vector<Pieces>& all_kept_;
+  const std::vector<elastic::Kept>& all_kept_;
   const std::vector<Pieces>& all_needed_;
   const comm::Communicator& world_;
 };
 
-// The newest that a rank has kept; all know it. None when nobody has anything.
-std::optional<Reached> newest(const KeptState& kept, const comm::Communicator& world) {
-  constexpr std::int64_t kNone = -1;
-  const std::int64_t mine = kept.reached() ? kept.reached()->progress.step : kNone;
-  std::int64_t step = mine;
-  world.all_reduce(as_writable_bytes_of(step), {.dtype = DType::int64, .op = comm::ReduceOp::max});
-  if (step == kNone) return std::nullopt;
-  std::int64_t teller = mine == step ? world.rank() : world.size();
-  world.all_reduce(as_writable_bytes_of(teller), {.dtype = DType::int64, .op = comm::ReduceOp::min});
-  Reached reached = mine == step ? *kept.reached() : Reached();
-  world.broadcast(as_writable_bytes_of(reached), {.dtype = DType::uint8, .root = static_cast<Rank>(teller)});
+// By rank.
+std::vector<elastic::Kept> all_kept_by(const KeptState& kept, const comm::Communicator& world) {
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(world.size()), elastic::kNoStep);
+  if (kept.reached()) steps[static_cast<std::size_t>(world.rank())] = kept.reached()->progress.step;
+  world.all_reduce(std::as_writable_bytes(std::span(steps)),
+                   {.dtype = DType::int64, .op = comm::ReduceOp::max});
+  std::vector<Pieces> pieces = all_pieces(kept.pieces(), world);
+  std::vector<elastic::Kept> all;
+  for (std::size_t rank = 0; rank < steps.size(); ++rank) {
+    all.push_back({.step = steps[rank], .pieces = std::move(pieces[rank])});
+  }
+  return all;
+}
+
+// What one rank has reached, for all.
+Reached told_by(Rank teller, const KeptState& kept, const comm::Communicator& world) {
+  Reached reached = world.rank() == teller ? *kept.reached() : Reached();
+  world.broadcast(as_writable_bytes_of(reached), {.dtype = DType::uint8, .root = teller});
   return reached;
 }
 
 }  // namespace
 
-std::optional<std::vector<Gift>> plan_gifts(const std::vector<Pieces>& kept,
-                                            const std::vector<Pieces>& needed) {
-  std::map<Order, Holders> holders;
-  std::map<std::size_t, std::vector<const TensorPiece*>> of_tensor;  // each once
-  for (std::size_t rank = 0; rank < kept.size(); ++rank) {
-    for (std::size_t i = 0; i < kept[rank].size(); ++i) {
-      Holders& of_piece = holders[order_of(kept[rank][i])];
-      if (of_piece.empty()) of_tensor[kept[rank][i].tensor].push_back(&kept[rank][i]);
-      of_piece.emplace_back(static_cast<Rank>(rank), i);
-    }
-  }
-  std::vector<Gift> gifts;
-  for (std::size_t rank = 0; rank < needed.size(); ++rank) {
-    for (std::size_t i = 0; i < needed[rank].size(); ++i) {
-      const TensorPiece& need = needed[rank][i];
-      std::size_t found = 0;
-      for (const TensorPiece* piece : of_tensor[need.tensor]) {
-        const std::size_t elements = common(piece->elements, need.elements);
-        if (elements == 0) continue;
-        found += elements;
-        const auto to = static_cast<Rank>(rank);
-        const auto& [from, which] = giver_for(to, holders.at(order_of(*piece)), rank + gifts.size());
-        gifts.push_back({.from = from, .to = to, .kept = which, .needed = i});
-      }
-      if (found != need.elements.size()) return std::nullopt;
-    }
-  }
-  return gifts;
-}
-
 std::optional<Reached> heal(const KeptState& kept, const Holding& holding, Weights& weights) {
   const comm::Communicator& world = holding.groups.world;
-  const std::optional<Reached> reached = newest(kept, world);
-  if (!reached) return std::nullopt;
-  const bool counts = kept.reached() && kept.reached()->progress.step == reached->progress.step;
   const Needs needs = needs_of(holding, weights.moments());
-  const std::vector<Pieces> all_kept = all_pieces(counts ? kept.pieces() : Pieces(), world);
+  const std::vector<elastic::Kept> all_kept = all_kept_by(kept, world);
   const std::vector<Pieces> all_needed = all_pieces(needs.pieces, world);
-  std::optional<std::vector<Gift>> gifts = plan_gifts(all_kept, all_needed);
-  if (!gifts) return std::nullopt;
+  std::optional<elastic::HealingPlan> plan = elastic::plan_healing(all_kept, all_needed);
+  if (!plan) return std::nullopt;
+  const Reached reached = told_by(plan->teller, kept, world);
+  std::vector<Gift>& gifts = plan->gifts;
   const auto tensor_of = [&](const Gift& gift) {
     return all_needed[static_cast<std::size_t>(gift.to)][gift.needed].tensor;
   };
-  std::ranges::stable_sort(*gifts, {}, tensor_of);
+  std::ranges::stable_sort(gifts, {}, tensor_of);
 
   const Exchange exchange(kept, all_kept, all_needed, world);
-  for (auto begin = gifts->begin(); begin != gifts->end();) {
-    const auto end = std::find_if(begin, gifts->end(),
+  for (auto begin = gifts.begin(); begin != gifts.end();) {
+    const auto end = std::find_if(begin, gifts.end(),
                                   [&](const Gift& gift) { return tensor_of(gift) != tensor_of(*begin); });
     std::map<std::size_t, std::vector<float>> parts;  // of this rank; what nothing is given of is padding
     exchange.pass_on(

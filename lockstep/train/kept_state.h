@@ -8,7 +8,7 @@
 
 #include "lockstep/base/large_memory.h"
 #include "lockstep/checkpoint/store/manifest.h"
-#include "lockstep/mesh/runs.h"
+#include "lockstep/elastic/healing.h"
 #include "lockstep/train/mirror.h"
 #include "lockstep/train/weights.h"
 
@@ -17,13 +17,6 @@ namespace lockstep::train {
 // Tensors of a training state have numbers here: that of a parameter of the whole model among its parameters,
 // plus as many as there are parameters for each quantity before (values, then what the optimizer remembers).
 std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::size_t parameter);
-
-// Elements of such a tensor.
-struct TensorPiece {
-  std::size_t tensor = 0;
-  Runs elements;
-  bool operator==(const TensorPiece&) const = default;
-};
 
 // How far a run has come, and what its last step came to; zeros before the first one. Goes from rank to rank
 // as its bytes.
@@ -45,13 +38,13 @@ class KeptState {
   KeptState(const Holding& holding, const Weights& weights, const Mirror* mirror, const Reached& reached);
 
   const std::optional<Reached>& reached() const { return reached_; }
-  const std::vector<TensorPiece>& pieces() const { return pieces_; }
+  const elastic::TensorPieces& pieces() const { return pieces_; }
   // In the order of the piece's elements.
   std::span<const float> values_of(std::size_t piece) const;
 
  private:
   std::optional<Reached> reached_;
-  std::vector<TensorPiece> pieces_;
+  elastic::TensorPieces pieces_;
   std::vector<std::size_t> begins_;  // by piece, in floats
   LargeMemory values_;
 };

@@ -40,10 +40,10 @@ class Mirror {
   // By bucket: what the ward has, and all of a quantity of it (Weights::quantities()).
   const std::vector<Range>& shares() const { return shares_; }
   std::span<const float> of(int quantity, std::size_t bucket) const;
+  Rank ward() const { return (group_.rank() + group_.size() - distance_) % group_.size(); }
 
  private:
   Rank partner() const { return (group_.rank() + distance_) % group_.size(); }
-  Rank ward() const { return (group_.rank() + group_.size() - distance_) % group_.size(); }
   std::span<float> place_of(int quantity, std::size_t bucket) const;
   void exchange(Bytes own, Bytes wards) const;
 

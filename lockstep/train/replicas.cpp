@@ -2,10 +2,12 @@
 #include "lockstep/train/replicas.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <array>
+#include <functional>
 #include <map>
 #include <optional>
-#include <span>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,8 +17,17 @@
 namespace lockstep::train {
 namespace {
 
-// Of all that this rank computes with. Half of a hash is enough to tell apart what nobody has made alike on
-// purpose.
+// As Copy::what.
+constexpr std::int64_t kNothing = 0;
+constexpr std::int64_t kWeights = 1;
+constexpr std::int64_t kFirstShare = 2;
+
+// Half of a hash is enough to tell apart what nobody has made alike on purpose.
+std::int64_t half_of(const Hasher& hasher) {
+  return static_cast<std::int64_t>(hasher.value().low);
+}
+
+// Of all that this rank computes with.
 std::int64_t hash_of_weights(const Holding& holding, const Weights& weights) {
   Hasher hasher;
   for (const Bucket& bucket : holding.partition.buckets) {
@@ -25,45 +36,149 @@ std::int64_t hash_of_weights(const Holding& holding, const Weights& weights) {
       if (!both.empty()) hasher.add(weights.working(both));
     }
   }
-  return static_cast<std::int64_t>(hasher.value().low);
+  return half_of(hasher);
+}
+
+// `values` gives all of a quantity of a bucket.
+using ValuesOf = std::function<std::span<const float>(int quantity, std::size_t bucket)>;
+std::int64_t hash_of_share(const Holding& holding, const Weights& weights, const ValuesOf& values) {
+  Hasher hasher;
+  for (std::size_t bucket = 0; bucket < holding.partition.buckets.size(); ++bucket) {
+    for (int quantity = 0; quantity < weights.quantities(); ++quantity) {
+      hasher.add(std::as_bytes(values(quantity, bucket)));
+    }
+  }
+  return half_of(hasher);
+}
+
+std::int64_t hash_of_own_share(const Holding& holding, const Weights& weights) {
+  std::vector<float> memory;
+  return hash_of_share(holding, weights, [&](int quantity, std::size_t bucket) {
+    memory.resize(holding.partition.own[bucket].size());
+    weights.copy_quantity(quantity, bucket, {0, memory.size()}, memory);
+    return std::span<const float>(memory);
+  });
 }
 
 // One that more than half of them are; none when there is no such.
-std::optional<std::int64_t> majority(const std::vector<std::int64_t>& values) {
+std::optional<std::int64_t> majority(const std::vector<Copy>& copies) {
   std::map<std::int64_t, std::size_t> counts;
-  for (const std::int64_t value : values) {
-    if (2 * ++counts[value] > values.size()) return value;
+  for (const Copy& copy : copies) {
+    if (2 * ++counts[copy.hash] > copies.size()) return copy.hash;
   }
   return std::nullopt;
 }
 
-}  // namespace
+// By rank of the data group: its weights, its share and what it mirrors.
+constexpr std::size_t kCopiesOfRank = 3;
+struct Told {
+  std::int64_t what = kNothing;
+  std::int64_t hash = 0;
+};
 
-std::vector<Rank> ranks_with_other_weights(const Holding& holding, const Weights& weights) {
-  const comm::Communicator& data = holding.groups.data;
-  const comm::Communicator& world = holding.groups.world;
-  std::vector<std::int64_t> hashes(static_cast<std::size_t>(data.size()), 0);
-  const std::int64_t mine = holding.shards_weights ? 0 : hash_of_weights(holding, weights);
-  hashes[static_cast<std::size_t>(data.rank())] = mine;
-  data.all_reduce(std::as_writable_bytes(std::span(hashes)), {.dtype = DType::int64});
-
-  std::vector<std::int64_t> differs(static_cast<std::size_t>(world.size()), 0);
-  differs[static_cast<std::size_t>(world.rank())] = majority(hashes) == mine ? 0 : 1;
-  world.all_reduce(std::as_writable_bytes(std::span(differs)), {.dtype = DType::int64});
-  std::vector<Rank> ranks;
-  for (std::size_t rank = 0; rank < differs.size(); ++rank) {
-    if (differs[rank] != 0) ranks.push_back(static_cast<Rank>(rank));
+std::array<Told, kCopiesOfRank> copies_here(const Holding& holding, const Weights& weights,
+                                            const Mirror* mirror) {
+  std::array<Told, kCopiesOfRank> told;
+  if (!holding.shards_weights) told[0] = {kWeights, hash_of_weights(holding, weights)};
+  if (weights.is_on_disk()) return told;  // whose reading would take longer than a step
+  const Rank share = holding.partition.shards_update ? holding.groups.sharing.rank() : 0;
+  told[1] = {kFirstShare + share, hash_of_own_share(holding, weights)};
+  if (mirror != nullptr) {
+    const auto of_ward = [mirror](int quantity, std::size_t bucket) { return mirror->of(quantity, bucket); };
+    told[2] = {kFirstShare + mirror->ward(), hash_of_share(holding, weights, of_ward)};
   }
-  return ranks;
+  return told;
 }
 
-void require_equal_weights(const Holding& holding, const Weights& weights, std::int64_t step) {
-  const std::vector<Rank> others = ranks_with_other_weights(holding, weights);
-  if (others.empty()) return;
-  const std::string what = fmt::format(
-      "after step {} the weights of rank {} are not those of the other ranks", step, fmt::join(others, ", "));
-  const bool is_one = std::ranges::count(others, holding.groups.world.rank()) > 0;
-  if (is_one) throw CorruptWeights(what);
+// One place for each rank, zeros from all others: the sum is what all have put there.
+template <typename Value>
+std::vector<Value> told_by_all(const comm::Communicator& group, const Value& mine) {
+  std::vector<Value> all(static_cast<std::size_t>(group.size()));
+  all[static_cast<std::size_t>(group.rank())] = mine;
+  group.all_reduce(std::as_writable_bytes(std::span(all)), {.dtype = DType::int64});
+  return all;
+}
+
+enum Verdict : std::int64_t { is_right, is_wrong, is_undecided };
+
+bool has(const std::vector<Rank>& ranks, Rank rank) {
+  return std::ranges::binary_search(ranks, rank);
+}
+
+}  // namespace
+
+WrongCopies find_wrong(std::span<const Copy> copies) {
+  std::map<std::int64_t, std::vector<Copy>> by_what;
+  for (const Copy& copy : copies) by_what[copy.what].push_back(copy);
+  std::set<Rank> wrong;
+  for (const auto& [what, same] : by_what) {
+    const std::optional<std::int64_t> most = majority(same);
+    for (const Copy& copy : same) {
+      if (most && copy.hash != *most) wrong.insert(copy.rank);
+    }
+  }
+  // What a wrong rank says explains why copies differ; it is no voice any more.
+  std::set<Rank> undecided;
+  for (auto& [what, same] : by_what) {
+    std::erase_if(same, [&](const Copy& copy) { return wrong.contains(copy.rank); });
+    const bool differ =
+        std::ranges::any_of(same, [&](const Copy& copy) { return copy.hash != same[0].hash; });
+    for (const Copy& copy : same) {
+      if (differ) undecided.insert(copy.rank);
+    }
+  }
+  return {{wrong.begin(), wrong.end()}, {undecided.begin(), undecided.end()}};
+}
+
+namespace {
+
+// This rank's part in it. Of all ranks that hold the same part of the model.
+Verdict verdict_here(const Holding& holding, const Weights& weights, const Mirror* mirror) {
+  const comm::Communicator& data = holding.groups.data;
+  std::vector<Copy> copies;
+  const auto by_rank = told_by_all(data, copies_here(holding, weights, mirror));
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    for (const auto& [what, hash] : by_rank[rank]) {
+      if (what != kNothing) copies.push_back({what, static_cast<Rank>(rank), hash});
+    }
+  }
+  const auto [wrong, undecided] = find_wrong(copies);
+  if (has(wrong, data.rank())) return is_wrong;
+  return has(undecided, data.rank()) ? is_undecided : is_right;
+}
+
+}  // namespace
+
+void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
+                          std::int64_t step) {
+  const Verdict mine = verdict_here(holding, weights, mirror);
+  std::vector<Rank> wrong;
+  std::vector<Rank> undecided;
+  try {
+    const std::vector<std::int64_t> verdicts = told_by_all(holding.groups.world, std::int64_t{mine});
+    for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
+      if (verdicts[rank] == is_wrong) wrong.push_back(static_cast<Rank>(rank));
+      if (verdicts[rank] == is_undecided) undecided.push_back(static_cast<Rank>(rank));
+    }
+  } catch (const CommError& error) {
+    // Others may have heard the verdict before this rank, and left.
+    if (mine == is_right) throw;
+    throw CorruptState(
+        fmt::format("after step {} the weights of this rank are not those of the others", step));
+  }
+  if (wrong.empty() && undecided.empty()) return;
+  std::vector<std::string> parts;
+  if (!wrong.empty()) {
+    parts.push_back(
+        fmt::format("the weights of rank {} are not those of the other ranks", fmt::join(wrong, ", ")));
+  }
+  if (!undecided.empty()) {
+    parts.push_back(
+        fmt::format("ranks {} have different copies of the same weights, and nobody knows which are right",
+                    fmt::join(undecided, ", ")));
+  }
+  const std::string what = fmt::format("after step {} {}", step, fmt::join(parts, "; "));
+  if (mine != is_right) throw CorruptState(what);
   throw CommError(what);
 }
 

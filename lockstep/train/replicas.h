@@ -1,28 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/rank.h"
+#include "lockstep/train/mirror.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
 
-// This rank's weights are not those that most ranks have which should have the same: nothing that it holds
-// can be trusted. Others get a CommError at the same moment.
-class CorruptWeights : public Error {
+// Nothing that this rank holds can be trusted: it is not what the other ranks have which should have the
+// same. Others get a CommError at the same moment.
+class CorruptState : public Error {
  public:
   using Error::Error;
 };
 
-// Ranks of the world whose weights have other bits than those of most ranks that hold the same part of the
-// model; when no bits are those of most, all ranks with that part. All ranks of the holding's world together;
-// all get the same. None where weights are shared out, and no two ranks have the same.
-std::vector<Rank> ranks_with_other_weights(const Holding& holding, const Weights& weights);
+// A rank's copy of something that others may have too.
+struct Copy {
+  std::int64_t what = 0;
+  Rank rank = 0;
+  std::int64_t hash = 0;
+};
 
-// Raises CorruptWeights on those, and CommError naming them on the others; nothing when there are none.
-void require_equal_weights(const Holding& holding, const Weights& weights, std::int64_t step);
+struct WrongCopies {
+  std::vector<Rank> wrong;      // most copies of something are not as theirs
+  std::vector<Rank> undecided;  // without those, copies still differ, and none is that of most
+  bool operator==(const WrongCopies&) const = default;
+};
+// Pure. Both are sorted.
+WrongCopies find_wrong(std::span<const Copy> copies);
+
+// All ranks of the holding's world together: compares what blocks compute with where every rank has that, and
+// the state of each share (values in fp32, and what the optimizer remembers) with that of its mirror (null:
+// there is none) and of other hosts, unless it is on disk. Raises CorruptState on those that find_wrong()
+// finds, and CommError naming them on the others; nothing when there are none.
+void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
+                          std::int64_t step);
 
 }  // namespace lockstep::train

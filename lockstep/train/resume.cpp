@@ -152,19 +152,31 @@ void load_values(checkpoint::Checkpoint& from, const Holding& holding, Weights& 
 std::optional<Resumed> resume(const std::string& folder, const Expected& expected, const Holding& holding,
                               Weights& weights) {
   const comm::Communicator& world = holding.groups.world;
-  std::vector<checkpoint::Listed> found;
-  together(world, [&] { found = candidates(expected.run.checkpoint, folder); });
-  const std::int64_t count = shared(static_cast<std::int64_t>(found.size()), world);
-  std::string why;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const bool leads = world.rank() == 0;
-    const std::int64_t step = shared(leads ? found[static_cast<std::size_t>(i)].step : 0, world);
-    const auto mine = std::ranges::find(found, step, &checkpoint::Listed::step);
-    Attempt attempt = try_to_resume(mine == found.end() ? nullptr : &mine->path, expected, holding, weights);
-    if (attempt.resumed) return attempt.resumed;
-    why = std::move(attempt.why);
-  }
+  const auto list = [&] {
+    std::vector<checkpoint::Listed> found;
+    together(world, [&] { found = candidates(expected.run.checkpoint, folder); });
+    return found;
+  };
+  std::vector<checkpoint::Listed> found = list();
+  std::int64_t count = shared(static_cast<std::int64_t>(found.size()), world);
   if (count == 0) return std::nullopt;
+  std::string why;
+  for (bool has_changed = true; has_changed;) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const bool leads = world.rank() == 0;
+      const std::int64_t step = shared(leads ? found[static_cast<std::size_t>(i)].step : 0, world);
+      const auto mine = std::ranges::find(found, step, &checkpoint::Listed::step);
+      Attempt attempt =
+          try_to_resume(mine == found.end() ? nullptr : &mine->path, expected, holding, weights);
+      if (attempt.resumed) return attempt.resumed;
+      why = std::move(attempt.why);
+    }
+    // A writer that was given up, and does not know it yet, may have removed them for a newer one.
+    std::vector<checkpoint::Listed> again = list();
+    has_changed = shared(again != found ? 1 : 0, world) != 0;
+    found = std::move(again);
+    count = shared(static_cast<std::int64_t>(found.size()), world);
+  }
   together(world, [&]() {
     throw DataError(
         fmt::format("none of the {} checkpoints to go on from is good; of the last one: {}", count, why));

@@ -7,14 +7,11 @@
 #include <memory>
 #include <utility>
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-#include "lockstep/base/cpu.h"
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
-#include "lockstep/kernels/compute/threads.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/lr_schedule.h"
@@ -25,7 +22,6 @@
 #include "lockstep/train/heal.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/loss_scale.h"
-#include "lockstep/train/memory.h"
 #include "lockstep/train/mirror.h"
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/rebalance.h"
@@ -35,6 +31,7 @@
 #include "lockstep/train/step_boundary.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/step_trace.h"
+#include "lockstep/train/stragglers.h"
 #include "lockstep/train/tensor_lanes.h"
 #include "lockstep/train/validation.h"
 #include "lockstep/train/weights.h"
@@ -48,6 +45,17 @@ constexpr std::size_t kPeerMemory = std::size_t{8} << 20;
 
 bool is_due(std::int64_t every, std::int64_t step) {
   return every > 0 && step % every == 0;
+}
+
+double seconds_since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+// By rank: equal numbers for those that hold the same part of the model.
+std::vector<int> work_of_ranks(const Mesh& mesh) {
+  std::vector<int> work;
+  for (Rank rank = 0; rank < mesh.world(); ++rank) work.push_back(mesh.group_index(rank, Axis::data));
+  return work;
 }
 
 OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std::int64_t step) {
@@ -118,6 +126,7 @@ class Training::Impl {
                  .sum = sum_options(run.comm),
                  .pipeline = sources_.pipeline,
                  .hidden = hidden_sizes(run, holding_.team())}),
+        speeds_(run.elastic, world, work_of_ranks(plan::mesh_of(run, world.size()))),
         loss_scale_(run.training) {
     reached_.progress.loss_scale = loss_scale_.value();
     if (hooks_.agree && Mirror::is_needed(holding_)) mirror_.emplace(holding_, weights_);
@@ -138,6 +147,7 @@ class Training::Impl {
     StepBoundary boundary(world_, checkpointer.get(),
                           {.checkpoint = run_.checkpoint,
                            .wants_to_stop = hooks_.wants_to_stop,
+                           .before_save = [this] { compare_copies(); },
                            .saved = hooks_.saved,
                            .resumed = resumed});
     if (hooks_.begun) hooks_.begun(reached_.progress.step);
@@ -146,6 +156,7 @@ class Training::Impl {
       take_step();
       LOCKSTEP_FAILPOINT("train.boundary");
       if (!is_done()) stopped = boundary.pass(reached_.progress);
+      speeds_.add(in_phase(Phase::checkpoint, boundary.take_copy_seconds()));
     }
     if (trace_) trace_->write();
     const checkpoint::Progress& progress = reached_.progress;
@@ -256,18 +267,47 @@ class Training::Impl {
   void take_step() {
     StepReport report = train_step(step() + 1);
     if (is_due(run_.parallelism.rebalance_freq, report.step)) report.lanes = rebalance();
-    if (hooks_.after_step) hooks_.after_step(report);
+    report.speed = speeds_.compare_if_due(report.step);
+    if (report.speed) report.speed->is_evicted = report.speed->is_named && can_evict();
+    tell(report);
     if (hooks_.see_state) hooks_.see_state({holding_.whole, weights_, runner_});
-    if (is_due(run_.elastic.compare_freq, report.step)) {
-      require_equal_weights(holding_, weights_, report.step);
-    }
+    if (report.speed && report.speed->is_evicted) evict(*report.speed);
+    if (is_due(run_.elastic.compare_freq, report.step)) compare_copies();
     if (reached_.progress.bad_in_a_row >= run_.training.max_bad_steps) refuse_to_go_on(report);
+  }
+
+  // Once for each step: what is saved was compared, if anything is.
+  void compare_copies() {
+    if (run_.elastic.compare_freq == 0 || compared_ == step()) return;
+    compared_ = step();
+    require_equal_copies(holding_, weights_, mirror_ ? &*mirror_ : nullptr, step());
+  }
+
+  // Only rank 0 has something to do for it.
+  void tell(const StepReport& report) {
+    const auto began = Clock::now();
+    if (hooks_.after_step) hooks_.after_step(report);
+    speeds_.add(in_phase(Phase::other, seconds_since(began)));
+  }
+
+  // Ranks may leave, and there are enough without one.
+  bool can_evict() const {
+    const std::int64_t replica = spec::workers_of_replica(run_.parallelism, world_.size());
+    const std::int64_t left = (world_.size() - 1) / replica * replica;
+    return run_.elastic.evict_stragglers && hooks_.agree &&
+           left >= std::max(replica, run_.elastic.min_workers);
+  }
+
+  [[noreturn]] void evict(const SpeedReport& report) const {
+    const std::string what = to_text(report) + ": it has to leave";
+    if (report.slowest.rank == world_.rank()) throw Evicted(what);
+    throw CommError(what);
   }
 
   StepReport train_step(std::int64_t step) {
     failpoint::set_step(step);
-    LOCKSTEP_FAILPOINT("train.step.begun");
     const auto began = Clock::now();
+    LOCKSTEP_FAILPOINT("train.step.begun");
     StepReport report = {
         .step = step,
         .learning_rate = spec::lr_at(step - 1, run_.lr_scheduler, run_.optimizer, run_.training.steps),
@@ -277,7 +317,7 @@ class Training::Impl {
       report.loss = result.loss_sum / static_cast<double>(workload_.tokens_per_step);
       report.gradient_norm = result.gradient_norm;
       report.updated = result.updated;
-      report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+      report.seconds = seconds_since(began);
     };
     const std::uint64_t position = static_cast<std::uint64_t>(step - 1) * feed_.samples_per_step();
     optimizer_ = optimizer_step(run_.optimizer, report.learning_rate, step - reached_.progress.bad_steps);
@@ -294,15 +334,28 @@ class Training::Impl {
              },
          .computing = hooks_.computing,
          .observe = observe_});
-    compute_seconds_ += result.compute_seconds;
     take(result);
+    count_times(result.times, report.seconds);
     if (result.not_finite) report.not_finite = holding_.whole.specs()[*result.not_finite].name;
     reached_ = after(report);
     agreed_.reset();
     loss_scale_.record(report.updated);
-    LOCKSTEP_FAILPOINT("train.applied");
+    LOCKSTEP_FAILPOINT_VALUES("train.applied", any_weights());
     validate(report);
     return report;
+  }
+
+  // Of a step; what no phase has was spent somewhere else.
+  void count_times(PhaseTimes times, double seconds) {
+    compute_seconds_ += times.computing();
+    times[Phase::other] += std::max(0.0, seconds - times.busy() - times[Phase::communication]);
+    speeds_.add(times);
+  }
+
+  // Some that blocks compute with; none where they are shared out.
+  Bytes any_weights() const {
+    return holding_.shards_weights ? Bytes()
+                                   : weights_.working(elements_of(holding_.layout.places().front()));
   }
 
   // What the run has reached with this step.
@@ -389,11 +442,13 @@ class Training::Impl {
   std::optional<Validation> validation_;
   std::optional<StepTrace> trace_;
   ActionObserver observe_;
+  StragglerWatch speeds_;
   LossScale loss_scale_;
   Reached reached_;
   OptimizerStep optimizer_;       // of the step under way
   std::optional<Agreed> agreed_;  // the step under way
   bool regroups_ = false;         // after it
+  std::int64_t compared_ = -1;    // the step whose copies were
   double compute_seconds_ = 0;    // since lanes were last dealt out
 };
 
@@ -425,19 +480,6 @@ void Training::settle(std::int64_t decided) {
 
 KeptState Training::keep() const {
   return impl_->keep();
-}
-
-void prepare_process(const spec::Training& training, int asked_threads, int local_ranks) {
-  const int share = std::max(1, usable_cores() / std::max(1, local_ranks));
-  const int usual = asked_threads > 0 ? std::min(asked_threads, usable_cores()) : share;
-  if (training.threads > usable_cores()) {
-    throw UsageError(fmt::format("training.threads = {} is more than the {} cores that this process may use",
-                                 training.threads, usable_cores()));
-  }
-  const int count = training.threads > 0 ? static_cast<int>(training.threads) : usual;
-  at::set_num_threads(count);
-  kernels::set_threads(count);
-  keep_freed_memory();
 }
 
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks) {

@@ -16,6 +16,7 @@
 #include "lockstep/train/kept_state.h"
 #include "lockstep/train/resume.h"
 #include "lockstep/train/step_runner.h"
+#include "lockstep/train/stragglers.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
@@ -32,6 +33,7 @@ struct StepReport {
   std::int64_t tokens = 0;
   std::optional<double> validation_loss = std::nullopt;
   std::vector<int> lanes = {};  // when they have moved after this step: how many each worker owns
+  std::optional<SpeedReport> speed = std::nullopt;  // when the speeds of the ranks were compared
   std::string not_finite = {};  // when it was not updated: the first parameter whose gradient is not finite
 };
 
@@ -122,7 +124,8 @@ class Training {
 // goes on from or the folder of checkpoint.initial_load_path cannot be, when ranks have different runs or
 // data, when training.max_bad_steps steps in a row had gradients that are not finite, and when checkpoints
 // cannot be written (step_boundary.h); ToldElsewhere when another rank raises that. DataError when data are
-// corrupt, or no checkpoint to go on from is good. CorruptWeights as require_equal_weights() (replicas.h).
+// corrupt, or no checkpoint to go on from is good. CorruptState as require_equal_copies() (replicas.h).
+// Evicted when this rank holds the others up, and they go on without it (elastic.evict_stragglers).
 // prepare_process() comes first.
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks);
 

@@ -48,8 +48,10 @@ std::string StepBoundary::finish(const checkpoint::Progress& progress) {
 
 void StepBoundary::begin(const checkpoint::Progress& progress, bool training_waits) {
   is_due_ = false;
+  if (options_.before_save) options_.before_save();
   last_began_ = Clock::now();
   checkpointer_->begin(progress, training_waits);
+  copy_seconds_ += std::chrono::duration<double>(Clock::now() - last_began_).count();
 }
 
 void StepBoundary::drain() {
@@ -60,7 +62,8 @@ void StepBoundary::drain() {
 }
 
 StepBoundary::Heard StepBoundary::exchange(bool stop, bool save) {
-  const SaveTidings mine = checkpointer_ == nullptr ? SaveTidings() : checkpointer_->tidings();
+  const checkpoint::SaveTidings mine =
+      checkpointer_ == nullptr ? checkpoint::SaveTidings() : checkpointer_->tidings();
   std::array<std::int64_t, 6> sums = {stop ? 1 : 0, save ? 1 : 0,   mine.written,
                                       mine.failed,  mine.committed, mine.refused};
   world_.all_reduce(std::as_writable_bytes(std::span(sums)), {.dtype = DType::int64});

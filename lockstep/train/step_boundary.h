@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/train/checkpointer.h"
@@ -18,6 +19,7 @@ class StepBoundary {
   struct Options {
     spec::Checkpoint checkpoint;
     std::function<bool()> wants_to_stop = nullptr;
+    std::function<void()> before_save = nullptr;  // on all ranks together; what it raises goes on
     std::function<void(const SaveReport&)> saved = nullptr;
     std::optional<Resumed> resumed = std::nullopt;  // what the run goes on from
   };
@@ -27,6 +29,9 @@ class StepBoundary {
   // All ranks, after every step. True: somebody wants this to be the last. UsageError on all when as many
   // checkpoints in a row as checkpoint.max_failures could not be written.
   bool pass(const checkpoint::Progress& progress);
+
+  // How long this rank has copied its state for checkpoints, since the last call.
+  double take_copy_seconds() { return std::exchange(copy_seconds_, 0.0); }
 
   // Returns when nothing is being saved any more.
   void drain();
@@ -51,6 +56,7 @@ class StepBoundary {
   bool is_due_ = false;  // but the one before is still under way
   Clock::time_point last_began_ = Clock::now();
   std::optional<SaveCost> cost_;
+  double copy_seconds_ = 0;
   SaveReport last_;  // that has ended
   std::optional<Resumed> newest_;
 };

@@ -36,19 +36,8 @@ double tree_sum(std::vector<double> values) {
   return values.front();
 }
 
-bool computes(Act act) {
-  switch (act) {
-    case Act::forward:
-    case Act::loss:
-    case Act::recompute:
-    case Act::backward:
-    case Act::backward_input:
-    case Act::backward_weight:
-    case Act::settle:
-      return true;
-    default:
-      return false;
-  }
+double seconds_between(Clock::time_point began, Clock::time_point ended) {
+  return std::chrono::duration<double>(ended - began).count();
 }
 
 }  // namespace
@@ -98,21 +87,32 @@ StepResult StepRunner::run(const StepInputs& inputs) {
   is_updated_.assign(partition_.buckets.size(), false);
   lane_losses_.assign(static_cast<std::size_t>(plan_.lanes.lanes()), 0.0);
   const Rank rank = holding_.groups.data.rank();
+  result_.times.lanes = plan_.lanes.count_of(rank);
+  // Inside of a pass forward, whose time it is not.
+  const auto timed_batch = [&](int lane, int micro_batch) {
+    const auto began = Clock::now();
+    model::Batch batch = inputs.batch(lane, micro_batch);
+    const double seconds = seconds_between(began, Clock::now());
+    result_.times[Phase::data] += seconds;
+    result_.times[Phase::forward] -= seconds;
+    return batch;
+  };
   passes_.begin({.program = program_,
                  .first_lane = plan_.lanes.first_lane[static_cast<std::size_t>(rank)],
                  .lanes = plan_.lanes.count_of(rank),
                  .micro_batches = plan_.micro_batches,
-                 .batch = inputs.batch,
+                 .batch = timed_batch,
                  .loss_scale = inputs.loss_scale,
                  .lane_losses = lane_losses_});
   for (const Action& action : program_.program.actions) {
-    const bool is_alone = computes(action.act);
+    const Phase phase = phase_of(action.act);
+    const bool is_alone = grows_with_lanes(phase);
     if (is_alone && inputs.computing) inputs.computing(true);
     const auto began = Clock::now();
     play(action, inputs);
     const auto ended = Clock::now();
     if (is_alone && inputs.computing) inputs.computing(false);
-    if (is_alone) result_.compute_seconds += std::chrono::duration<double>(ended - began).count();
+    result_.times[phase] += seconds_between(began, ended);
     if (inputs.observe) inputs.observe(action, began, ended);
   }
   passes_.finish();
@@ -388,7 +388,6 @@ void StepRunner::update(int bucket) {
   read_ahead(bucket);
   weights_.update(optimizer_, index, own_gradients(index), gradient_factor());
   is_updated_[index] = true;
-  LOCKSTEP_FAILPOINT("train.update");
 }
 
 void StepRunner::apply_rest() {

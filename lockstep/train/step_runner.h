@@ -17,6 +17,7 @@
 #include "lockstep/train/gradients.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/pass_runner.h"
+#include "lockstep/train/phases.h"
 #include "lockstep/train/step_program.h"
 #include "lockstep/train/weights.h"
 
@@ -32,7 +33,7 @@ struct StepResult {
   bool updated = false;      // false: a gradient was not finite, and nothing was changed
   // Then: the parameter of the whole layout that was the first on the way back to get such a gradient.
   std::optional<std::size_t> not_finite = std::nullopt;
-  double compute_seconds = 0;  // in which this rank computed its lanes, and did not wait
+  PhaseTimes times = {};  // of this rank
 };
 
 // What a step is done with.

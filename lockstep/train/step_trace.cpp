@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/bytes.h"
+#include "lockstep/train/phases.h"
 
 namespace lockstep::train {
 namespace {
@@ -21,26 +22,7 @@ Clock::time_point common_start(const comm::Communicator& world) {
 }
 
 std::string_view category_of(schedule::Act act) {
-  using schedule::Act;
-  switch (act) {
-    case Act::reduce:
-    case Act::add_hosts:
-    case Act::share_losses:
-    case Act::finish:
-    case Act::gather:
-    case Act::arrive:
-    case Act::receive_activation:
-    case Act::send_activation:
-    case Act::receive_gradient:
-    case Act::send_gradient:
-    case Act::send_head_gradient:
-    case Act::receive_head_gradient:
-    case Act::send_head:
-    case Act::receive_head:
-      return "communication";
-    default:
-      return "compute";
-  }
+  return phase_of(act) == Phase::communication ? "communication" : "compute";
 }
 
 std::string label_of(const schedule::Action& action) {

@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/failpoint.h"
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/kernels/compute/update/split.h"
 #include "lockstep/nn/tensor_view.h"
@@ -168,6 +169,7 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
     share.master = {reinterpret_cast<float*>(working.data()), partition_.own[bucket].size()};
   }
   update_share(how, layout_, partition_.own[bucket], share, gradients, gradient_scale);
+  LOCKSTEP_FAILPOINT_VALUES("train.update", std::as_writable_bytes(state.moments.front()));
 }
 
 comm::Work Weights::gather(std::size_t bucket) const {

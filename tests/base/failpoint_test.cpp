@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/failpoint.h"
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <set>
@@ -99,6 +100,21 @@ TEST_F(Failpoint, TheProcessDiesStopsOrEnds) {
   const int ended = status_after_passing("checkpoint.shard.block:exit(7)");
   EXPECT_TRUE(WIFEXITED(ended) && WEXITSTATUS(ended) == 7);
   EXPECT_EQ(status_after_passing("checkpoint.shard.block:sleep(1)"), 0);
+}
+
+TEST_F(Failpoint, ABitOfTheValuesChanges) {
+  std::array<std::byte, 2> values = {};
+  const auto pass_values = [&] { LOCKSTEP_FAILPOINT_VALUES("train.applied", Bytes(values)); };
+  pass_values();
+  EXPECT_EQ(values, (std::array<std::byte, 2>{}));
+  arm("train.applied:corrupt(11)");
+  pass_values();
+  EXPECT_EQ(values, (std::array{std::byte{0}, std::byte{8}}));
+  arm("train.applied:corrupt(16)");
+  pass_values();
+  EXPECT_EQ(values, (std::array{std::byte{0}, std::byte{8}})) << "there are fewer bits";
+  EXPECT_THAT(error_of<UsageError>([] { arm("train.forward:corrupt(1)"); }),
+              HasSubstr("asks for corrupt where there are no values"));
 }
 
 TEST_F(Failpoint, AllConditionsMustHold) {

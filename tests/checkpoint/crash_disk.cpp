@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/checkpoint/crash_disk.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "lockstep/base/error.h"
 
 namespace lockstep::checkpoint::testing {
+namespace {
+
+constexpr const char* kItself = ".";  // the name of the root in itself
+
+}  // namespace
 
 class CrashDisk::CrashFile : public Disk::File {
  public:
@@ -33,6 +40,7 @@ class CrashDisk::CrashFile : public Disk::File {
 
 CrashDisk::CrashDisk(std::string root, std::function<void()> after_operation)
     : root_path_(std::move(root)), after_operation_(std::move(after_operation)) {
+  if (root_path_.ends_with('/')) root_path_.pop_back();
   add_node(true);
 }
 
@@ -42,15 +50,22 @@ std::shared_ptr<CrashDisk::Node> CrashDisk::add_node(bool is_folder) {
   return nodes_.back();
 }
 
-CrashDisk::Place CrashDisk::place_of(const std::string& path) {
-  const std::string inner = std::filesystem::path(path).lexically_relative(root_path_).string();
-  LOCKSTEP_CHECK(!inner.empty() && !inner.starts_with(".."), path);
-  Place place = {nodes_.front().get(), "."};
-  for (const auto& part : std::filesystem::path(inner)) {
-    if (place.name != ".") place.folder = place.folder->names.at(place.name).get();
-    place.name = part.string();
+CrashDisk::Place CrashDisk::place_of(std::string_view path) {
+  LOCKSTEP_CHECK(path.starts_with(root_path_), std::string(path));
+  Place place = {nodes_.front().get(), kItself};
+  for (std::size_t at = root_path_.size() + 1; at < path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    if (place.name != kItself) place.folder = place.node().get();
+    place.name = path.substr(at, end - at);
+    at = end + 1;
   }
   return place;
+}
+
+std::shared_ptr<CrashDisk::Node> CrashDisk::Place::node() const {
+  if (folder == nullptr) return nullptr;
+  const auto found = folder->names.find(name);
+  return found == folder->names.end() ? nullptr : found->second;
 }
 
 void CrashDisk::change(Node& folder, const Names& names) {
@@ -76,11 +91,11 @@ std::unique_ptr<Disk::File> CrashDisk::create(const std::string& path) {
 void CrashDisk::make_folder(const std::string& path) {
   real_disk().make_folder(path);
   const Place above = place_of(std::filesystem::path(path).parent_path().string());
-  if (above.name != "." && !above.folder->names.contains(above.name)) {
+  if (above.name != kItself && above.node() == nullptr) {
     make_folder(std::filesystem::path(path).parent_path().string());
   }
   const Place place = place_of(path);
-  if (!place.folder->names.contains(place.name)) change(*place.folder, {{place.name, add_node(true)}});
+  if (place.node() == nullptr) change(*place.folder, {{place.name, add_node(true)}});
   after_operation_();
 }
 
@@ -89,17 +104,18 @@ void CrashDisk::rename(const std::string& from, const std::string& to) {
   const Place old_place = place_of(from);
   const Place new_place = place_of(to);
   LOCKSTEP_CHECK(old_place.folder == new_place.folder, "a rename from folder to folder is not modelled");
-  const auto node = old_place.folder->names.at(old_place.name);
+  const auto node = old_place.node();
   change(*old_place.folder, {{old_place.name, nullptr}, {new_place.name, node}});
   after_operation_();
 }
 
 void CrashDisk::sync_folder(const std::string& path) {
   const Place place = place_of(path);
-  Node& folder = place.name == "." ? *place.folder : *place.folder->names.at(place.name);
+  Node* const folder = place.name == kItself ? place.folder : place.node().get();
+  if (folder == nullptr) throw UsageError("there is no folder " + path);
   if (keeps_folder_syncs_) {
-    folder.synced_names = folder.names;
-    folder.unsynced_names.clear();
+    folder->synced_names = folder->names;
+    folder->unsynced_names.clear();
   }
   after_operation_();
 }
@@ -107,7 +123,7 @@ void CrashDisk::sync_folder(const std::string& path) {
 void CrashDisk::remove_all(const std::string& path) {
   real_disk().remove_all(path);
   const Place place = place_of(path);
-  if (place.folder->names.contains(place.name)) forget(*place.folder, place.name);
+  if (place.node() != nullptr) forget(*place.folder, place.name);
   after_operation_();
 }
 
@@ -179,6 +195,42 @@ CrashDisk::Content CrashDisk::after_crash(const Fates& fates) const {
   Content content;
   AfterCrash(nodes_, fates).add(*nodes_.front(), "", content);
   return content;
+}
+
+void CrashDisk::crash(const Fates& fates) {
+  const Content content = after_crash(fates);
+  std::filesystem::remove_all(root_path_);
+  std::filesystem::create_directories(root_path_);
+  materialize(content, root_path_);
+  nodes_.clear();
+  add_node(true);
+  for (const auto& [path, text] : content) {
+    const bool is_folder = path.ends_with('/');
+    const Place place = place_of(root_path_ + "/" + path);
+    const auto node = add_node(is_folder);
+    node->synced = text;
+    place.folder->names[place.name] = node;
+    place.folder->synced_names[place.name] = node;
+  }
+}
+
+void CrashDisk::flip_bit(const std::string& path, std::size_t byte, int bit) {
+  const auto node = place_of(path).node();
+  LOCKSTEP_CHECK(node != nullptr && byte < node->synced.size(), path);
+  node->synced[byte] = static_cast<char>(node->synced[byte] ^ 1 << bit);
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(byte));
+  file.put(node->synced[byte]);
+}
+
+void materialize(const CrashDisk::Content& content, const std::string& root) {
+  for (const auto& [path, text] : content) {
+    if (path.ends_with('/')) {
+      std::filesystem::create_directories(root + "/" + path);
+    } else {
+      std::ofstream(root + "/" + path, std::ios::binary) << text;
+    }
+  }
 }
 
 }  // namespace lockstep::checkpoint::testing

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/base/disk.h"
@@ -39,6 +40,10 @@ class CrashDisk : public Disk {
   std::vector<bool> unsynced() const;
   // What is beneath the root after a crash at this moment.
   Content after_crash(const Fates& fates) const;
+  // The crash happens: that is what is there now, and all of it is on the disk.
+  void crash(const Fates& fates);
+  // What is on the disk of a file changes by itself.
+  void flip_bit(const std::string& path, std::size_t byte, int bit);
 
  private:
   struct Node;
@@ -54,11 +59,13 @@ class CrashDisk : public Disk {
   class CrashFile;
   class AfterCrash;
   struct Place {
-    Node* folder;
+    Node* folder;  // null: there is none
     std::string name;
+
+    std::shared_ptr<Node> node() const;  // null: there is none
   };
 
-  Place place_of(const std::string& path);
+  Place place_of(std::string_view path);
   void change(Node& folder, const Names& names);
   void forget(Node& folder, const std::string& name);
   std::shared_ptr<Node> add_node(bool is_folder);
@@ -69,5 +76,8 @@ class CrashDisk : public Disk {
   bool keeps_file_syncs_ = true;
   bool keeps_folder_syncs_ = true;
 };
+
+// Puts it beneath a folder.
+void materialize(const CrashDisk::Content& content, const std::string& root);
 
 }  // namespace lockstep::checkpoint::testing

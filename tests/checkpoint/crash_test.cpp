@@ -97,16 +97,6 @@ std::string violation_in(const std::string& folder, const Promise& promise) {
   return good.size() < expected ? "fewer good checkpoints than were to be kept" : "";
 }
 
-void materialize(const CrashDisk::Content& content, const std::string& root) {
-  for (const auto& [path, text] : content) {
-    if (path.ends_with('/')) {
-      std::filesystem::create_directories(root + "/" + path);
-    } else {
-      std::ofstream(root + "/" + path, std::ios::binary) << text;
-    }
-  }
-}
-
 // Plays the history and tries crashes after each operation.
 class Trial {
  public:
@@ -144,7 +134,7 @@ class Trial {
   void try_state(const CrashDisk::Content& content) {
     if (!seen_.insert({promise_.newest, content}).second) return;
     const test::TemporaryFolder crashed;
-    materialize(content, crashed.path(""));
+    testing::materialize(content, crashed.path(""));
     const std::string violation = violation_in(crashed.path("s"), promise_);
     if (!violation.empty()) violations_.insert(violation);
     if (violation.empty() && seen_.size() % 16 == 0) go_on(crashed.path("s"));

@@ -86,12 +86,16 @@ Finished run_program(std::vector<std::string> arguments, const Environment& extr
   return Program(std::move(arguments), extra).finish();
 }
 
-Finished run_shell(const std::string& script, const Environment& extra) {
+Program start_shell(const std::string& script, const Environment& extra) {
   rendezvous::SpawnOptions options = spawn_options({}, extra);
   options.program = "/bin/sh";
   options.arguments = {"sh", "-c", script};
   options.environment["LOCKSTEP"] = LOCKSTEP_PROGRAM;
-  return Program(options).finish();
+  return Program(options);
+}
+
+Finished run_shell(const std::string& script, const Environment& extra) {
+  return start_shell(script, extra).finish();
 }
 
 std::uint16_t free_port() {

@@ -38,7 +38,7 @@ class Program {
   Finished finish(std::chrono::seconds limit = std::chrono::seconds(60));
 
  private:
-  friend Finished run_shell(const std::string& script, const Environment& extra);
+  friend Program start_shell(const std::string& script, const Environment& extra);
   explicit Program(const rendezvous::SpawnOptions& options) : process_(options) {}
 
   rendezvous::ChildProcess process_;
@@ -47,6 +47,7 @@ class Program {
 Finished run_program(std::vector<std::string> arguments, const Environment& extra = {});
 
 // A shell script that finds the program as "$LOCKSTEP", in the same environment.
+Program start_shell(const std::string& script, const Environment& extra = {});
 Finished run_shell(const std::string& script, const Environment& extra = {});
 
 // A loopback port that nobody listened on a moment ago.

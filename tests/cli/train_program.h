@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -71,6 +72,10 @@ steps = 3
       for (const char* name : {"time", "tokens_per_s", "step_s", "mfu", "page_faults", "peak_memory_mib",
                                "predicted_memory_mib", "checkpoint/seconds", "checkpoint/stall_s"})
         step.erase(name);
+      // What was measured: the keys "speed/...".
+      for (auto key = step.begin(); key != step.end();) {
+        key = key.key().starts_with("speed/") ? step.erase(key) : std::next(key);
+      }
       steps.push_back(std::move(step));
     }
     return steps;

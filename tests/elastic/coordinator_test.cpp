@@ -231,5 +231,16 @@ TEST(Coordinator, NumbersThatNoGenerationCanHaveAreRefused) {
   }
 }
 
+TEST(Coordinator, ItsOwnHostComesFirst) {
+  CoordinatorOptions options = options_for(3);
+  options.max_members = 2;
+  options.host = "home";
+  Rig rig(options);
+  rig.join(1, "a");
+  rig.join(2, "b");
+  rig.join(3, "home");
+  EXPECT_THAT(rig.members(), ElementsAre(3, 1));
+}
+
 }  // namespace
 }  // namespace lockstep::elastic

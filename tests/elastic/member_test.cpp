@@ -111,12 +111,12 @@ TEST(Member, AsksAgainOverANewConnection) {
 
 TEST(Member, IsGoneWhenItIsDismissedOrLeaves) {
   Member dismissed = placed();
-  EXPECT_EQ(dismissed.hear(Dismiss{"too late"}), Happened(Refused{"too late"}));
+  EXPECT_EQ(dismissed.hear(Dismiss{false, "too late"}), Happened(Refused{false, "too late"}));
   EXPECT_EQ(dismissed.state(), State::gone);
   EXPECT_EQ(dismissed.reconnect(), std::nullopt);
   Member left = placed();
   EXPECT_EQ(left.leave(), (Leave{4}));
-  EXPECT_EQ(left.hear(Dismiss{"finished"}), kNothing);
+  EXPECT_EQ(left.hear(Dismiss{true, "finished"}), kNothing);
   EXPECT_EQ(left.hear(place(9, 7)), kNothing);
   EXPECT_EQ(left.reconnect(), FromMember(Leave{4}));
 }

@@ -78,11 +78,12 @@ std::vector<FromCoordinator> drawn_from_coordinator() {
   return {Place{generation, rank, std::move(members), *steps(-1), *numbers(),
                 *rc::gen::arbitrary<std::uint16_t>()},
           Decision{generation, *steps(0), *rc::gen::arbitrary<bool>()},
-          Abandon{generation, *texts(kMaxReasonBytes)}, Dismiss{*texts(kMaxReasonBytes)}};
+          Abandon{generation, *texts(kMaxReasonBytes)},
+          Dismiss{*rc::gen::arbitrary<bool>(), *texts(kMaxReasonBytes)}};
 }
 
 std::vector<ToAgent> drawn_to_agent() {
-  return {Kill{*numbers(), *texts(kMaxReasonBytes)},
+  return {Brief{*texts(kMaxReasonBytes)}, Kill{*numbers(), *texts(kMaxReasonBytes)},
           Over{*rc::gen::arbitrary<bool>(), *texts(kMaxReasonBytes)}};
 }
 
@@ -138,7 +139,7 @@ TEST(MessageCodec, HeadersThatAreNotOursAreRefused) {
 
 TEST(MessageCodec, EachSideSendsItsOwnMessagesOnly) {
   const auto leave = encode(FromMember(Leave{1}));
-  const auto dismiss = encode(FromCoordinator(Dismiss{"no"}));
+  const auto dismiss = encode(FromCoordinator(Dismiss{false, "no"}));
   EXPECT_THROW(header_of(leave, Sender::coordinator), DataError);
   EXPECT_THROW(header_of(dismiss, Sender::member), DataError);
   EXPECT_THROW(decode_from_coordinator(MessageType::leave, body_of(leave)), DataError);
@@ -164,7 +165,7 @@ TEST(MessageCodec, ImpossibleContentsAreRefused) {
 
 TEST(MessageCodec, ReasonsAreCutAndHostsAreRefused) {
   const std::string reason = "a\n\xc3\xa4" + std::string(2000, 'x');
-  const FromCoordinator read = there_and_back(FromCoordinator(Dismiss{reason}));
+  const FromCoordinator read = there_and_back(FromCoordinator(Dismiss{true, reason}));
   EXPECT_EQ(std::get<Dismiss>(read).reason, "a???" + std::string(kMaxReasonBytes - 4, 'x'));
   EXPECT_THROW(encode(FromMember(Join{.host = std::string(kMaxHostBytes + 1, 'x')})), UsageError);
   EXPECT_THROW(encode(FromMember(Join{.host = "\x1b[2J"})), UsageError);

@@ -203,8 +203,8 @@ TEST_F(Supervisor, AFrozenWorkerIsKilledAndReplaced) {
   const pid_t frozen = run.await(4, 10)[2];
   ::kill(frozen, SIGSTOP);
   const std::string result = run.result();
-  EXPECT_THAT(result,
-              AllOf(StartsWith("finished 0 "), HasSubstr(fmt::format("pid {}) was ended after step", frozen))));
+  EXPECT_THAT(result, AllOf(StartsWith("finished 0 "),
+                            HasSubstr(fmt::format("pid {}) was ended after step", frozen))));
   EXPECT_THAT(run.finals(), AllOf(SizeIs(4), Each(Eq(kFinal))));
   EXPECT_FALSE(is_there(frozen));
 }

@@ -32,7 +32,7 @@ class CheckpointFailpoint : public BrokenWriter, public ::testing::WithParamInte
   }
   // The new checkpoint is one from here on, though its writer may not know yet.
   static bool is_committed() {
-    return failpoint::index_of(GetParam()) >= failpoint::index_of("checkpoint.commit.written");
+    return failpoint::index_of(GetParam()) >= failpoint::index_of("checkpoint.folder.renamed");
   }
 
   Program start(const std::string& action, int step) const {

@@ -29,31 +29,6 @@ using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using Flags = std::vector<std::string>;
 
-// --- The plan.
-
-TensorPiece piece(std::size_t tensor, std::size_t first, std::size_t length) {
-  return {tensor, {.first = first, .length = length, .distance = length}};
-}
-
-TEST(PlanGifts, TakesFromItselfThenFromOthers) {
-  const auto gifts =
-      plan_gifts({{piece(0, 0, 4)}, {piece(0, 0, 4), piece(0, 4, 4)}}, {{piece(0, 2, 4)}, {piece(0, 0, 8)}});
-  ASSERT_TRUE(gifts);
-  EXPECT_THAT(*gifts, ElementsAre(Gift{0, 0, 0, 0}, Gift{1, 0, 1, 0}, Gift{1, 1, 0, 0}, Gift{1, 1, 1, 0}));
-}
-
-TEST(PlanGifts, ColumnsComeFromRows) {
-  const TensorPiece columns = {0, {.first = 1, .length = 2, .distance = 4, .count = 3}};
-  EXPECT_TRUE(plan_gifts({{piece(0, 0, 6)}, {piece(0, 6, 6)}}, {{columns}, {}}));
-  EXPECT_FALSE(plan_gifts({{piece(0, 0, 6)}, {piece(0, 6, 4)}}, {{columns}, {}})) << "element 10 is nowhere";
-}
-
-TEST(PlanGifts, WhatIsNowhereIsMissed) {
-  EXPECT_FALSE(plan_gifts({{}, {}}, {{piece(3, 0, 1)}, {}}));
-  EXPECT_FALSE(plan_gifts({{piece(2, 0, 1)}, {}}, {{piece(3, 0, 1)}, {}}));
-  EXPECT_TRUE(plan_gifts({{}, {}}, {{}, {}}));
-}
-
 TEST(DistanceToMirror, IsAcrossHostsWhereItCanBe) {
   EXPECT_EQ(distance_to_mirror(std::vector{0, 0, 0}), 1);
   EXPECT_EQ(distance_to_mirror(std::vector{0, 0, 1, 1}), 2);
@@ -204,7 +179,7 @@ class Healing : public ::testing::Test {
         return;
       } catch (const CommError&) {
         votes.lose();
-      } catch (const CorruptWeights& corrupt) {
+      } catch (const CorruptState& corrupt) {
         const std::lock_guard lock(mutex);
         told.corrupt.emplace(rank, corrupt.what());
         return;

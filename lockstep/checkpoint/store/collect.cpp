@@ -30,7 +30,8 @@ bool CheckpointStore::is_good(const std::string& path) {
 void CheckpointStore::remove_leftovers() {
   for (const Incomplete& found : incomplete()) {
     const std::string& path = found.folder.path;
-    if (!under_way_.contains(path) && !may_be_committed(path)) remove_checkpoint(path);
+    if (under_way_.contains(path)) continue;
+    if (found.is_partial || !may_be_committed(path)) remove_checkpoint(path);
   }
 }
 

@@ -11,7 +11,7 @@ namespace lockstep::checkpoint {
 // What folders of a store are called.
 struct FolderName {
   enum class Kind {
-    plain,    // step-N: a checkpoint, or one that lacks only its COMMIT
+    plain,    // step-N: a checkpoint, or what is left of one that is being removed
     partial,  // step-N.partial-ID: what the attempt ID has written so far
     old,      // step-N.old-ID: a checkpoint that the attempt ID is about to replace
   };

@@ -68,7 +68,8 @@ std::vector<Listed> CheckpointStore::committed() const {
 std::vector<Incomplete> CheckpointStore::incomplete() const {
   std::vector<Incomplete> found;
   for (const FolderName& name : folders_in(folder_)) {
-    if (!is_committed(folder_, name)) found.push_back({{name.step, path_of(name)}, reason_of(name)});
+    if (is_committed(folder_, name)) continue;
+    found.push_back({{name.step, path_of(name)}, reason_of(name), name.kind == Kind::partial});
   }
   return found;
 }

@@ -110,31 +110,33 @@ void CheckpointStore::commit(const std::string& id, Manifest manifest, int ranks
   settle(step, id);
 }
 
+// The rename that gives the folder its name is all that makes it a checkpoint: a writer that was given up,
+// and does not know it yet, may do the same for the same step at the same time. Whatever stands there is
+// moved away, and not removed there, for the same reason.
 void CheckpointStore::put_in_place(std::int64_t step, const std::string& id, const Hash& manifest) {
+  const std::string staging = staging_folder(step, id);
   const std::string place = path_of({step, Kind::plain, {}});
   const std::string old = path_of({step, Kind::old, id});
+  write_synced(disk_, fmt::format("{}/{}", staging, kCommitFile), commit_text(manifest));
+  LOCKSTEP_FAILPOINT("checkpoint.commit.written");
+  disk_.sync_folder(staging);
   bool has_moved = false;
   bool is_placed = false;
   try {
-    if (may_be_committed(place)) {
+    if (exists(place)) {
       disk_.rename(place, old);
       has_moved = true;
       LOCKSTEP_FAILPOINT("checkpoint.replace.moved");
-    } else if (exists(place)) {
-      remove_checkpoint(place);
     }
     disk_.sync_folder(folder_);
-    disk_.rename(staging_folder(step, id), place);
+    disk_.rename(staging, place);
     is_placed = true;
-    disk_.sync_folder(folder_);
     LOCKSTEP_FAILPOINT("checkpoint.folder.renamed");
-    write_synced(disk_, fmt::format("{}/{}", place, kCommitFile), commit_text(manifest));
-    LOCKSTEP_FAILPOINT("checkpoint.commit.written");
-    disk_.sync_folder(place);
+    disk_.sync_folder(folder_);
   } catch (...) {
     // Whatever of this fails too, the one that was there before is still listed.
     attempt([&] {
-      if (is_placed) remove_checkpoint(place);
+      if (is_placed && read_commit(place) == manifest) remove_checkpoint(place);
       if (has_moved) disk_.rename(old, place);
       disk_.sync_folder(folder_);
     });

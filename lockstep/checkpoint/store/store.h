@@ -3,10 +3,11 @@
 // The checkpoints of a run, in one folder: step-N/ for each, and `latest`, which names the newest.
 //
 // A checkpoint becomes one in these steps, and is believed only after the last: every rank writes its shard
-// into step-N.partial-ID/ (shard_writer.h); the leader reads their reports and writes manifest.json; the
-// folder is renamed to step-N; COMMIT, which holds the hash of the manifest, is written into it; `latest` is
-// replaced. Every step is on the disk before the next begins. When there is a step-N already, it is called
-// step-N.old-ID meanwhile and counts as before. A checkpoint ends with the removal of its COMMIT.
+// into step-N.partial-ID/ (shard_writer.h); the leader reads their reports and writes manifest.json, and
+// COMMIT, which holds the hash of the manifest; the folder is renamed to step-N; `latest` is replaced. Every
+// step is on the disk before the next begins. When there is a step-N already, it is called step-N.old-ID
+// meanwhile and counts as before. A checkpoint ends with the removal of its COMMIT. Two writers may do all
+// this at the same time, for the same step too: what either has reported stays, or one that replaces it.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ struct Listed {
 // One that is no checkpoint.
 struct Incomplete {
   Listed folder;
-  std::string reason;  // "was never committed"
+  std::string reason;       // "was never committed"
+  bool is_partial = false;  // it had no chance to be one, whatever is in it
 };
 
 class CheckpointStore {
@@ -63,8 +65,8 @@ class CheckpointStore {
   // the manifest and makes it the newest checkpoint. One of that step that was committed before is replaced.
   // UsageError when a report or a file is missing, which it is when ranks do not share the folder; DataError
   // when what the ranks report does not make up the tensors. Nothing is left in its place when this throws,
-  // and what was committed before stays. From COMMIT on it does not throw any more: when `latest` cannot be
-  // replaced, a warning is logged.
+  // and what was committed before stays. Once it is committed it does not throw any more: when `latest`
+  // cannot be replaced, a warning is logged.
   void commit(const std::string& id, Manifest manifest, int ranks);
   // Removes what was begun. Does not throw.
   void abandon(std::int64_t step, const std::string& id) noexcept;

@@ -9,18 +9,18 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "lockstep/base/cpu.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/cli/bench/torch_command.h"
 #include "lockstep/cli/bench/torch_script.h"
 #include "lockstep/cli/bench/train_options.h"
 #include "lockstep/cli/bench/train_report.h"
 #include "lockstep/cli/bench/training_run.h"
 #include "lockstep/cli/errors.h"
+#include "lockstep/cli/logged_program.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/temporary_folder.h"
 #include "lockstep/cli/workers.h"
-#include "lockstep/spec/choices.h"
 #include "lockstep/spec/model_size.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
@@ -29,8 +29,6 @@ namespace lockstep::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr const char* kPython = "/usr/bin/python3";
 
 double median_after_the_first(std::vector<double> steps) {
   LOCKSTEP_CHECK(steps.size() >= 2, "a turn has a step after the first");
@@ -68,6 +66,7 @@ class TrainBench {
   TrainTurn turn_of(const std::string& system) {
     const std::string output = folder_.file(fmt::format("turn{}", turns_++));
     if (system == "pytorch") return pytorch_turn(output);
+    if (system == "elastic") return elastic_turn(output);
     if (system == "inexact") return our_turn(output, options_.workers, {"--comm.exact", "false"});
     if (system == "unshared") return our_turn(output, options_.workers, {"--parallelism.zero_stage", "0"});
     if (system == "1f1b") return our_turn(output, options_.workers, {"--parallelism.schedule", "1f1b"});
@@ -111,6 +110,11 @@ class TrainBench {
                                         folder_.file("run.toml"), "--job.dump_folder", output};
     command.insert(command.end(), flags.begin(), flags.end());
     run_workers(std::move(command), {workers});
+    return turn_in(output);
+  }
+
+  // What the run in this folder came to.
+  TrainTurn turn_in(const std::string& output) const {
     std::ifstream in(output + "/metrics.jsonl");
     std::vector<double> steps;
     TrainTurn turn;
@@ -126,13 +130,23 @@ class TrainBench {
     return turn;
   }
 
+  // The same as users start it: under a supervisor, with votes before every update and mirrors of what only
+  // one worker holds.
+  TrainTurn elastic_turn(const std::string& output) const {
+    run_to_end({std::filesystem::read_symlink("/proc/self/exe").string(), "train", folder_.file("run.toml"),
+                "--workers", std::to_string(options_.workers), "--job.dump_folder", output},
+               output + ".log", "the elastic run");
+    return turn_in(output);
+  }
+
   TrainTurn pytorch_turn(const std::string& output) const {
-    const std::int64_t given = options_.run.training.threads;
-    const std::int64_t threads = given > 0 ? given : std::max(1, usable_cores() / options_.workers);
-    const std::string count = std::to_string(threads);
+    const std::int64_t threads = torch_threads(options_.run, options_.workers);
+    std::vector<std::string> command = {
+        kPython, folder_.file("torch_gpt.py"), "--meet", output + ".meet", "--report", output};
+    const std::vector<std::string> flags = torch_flags(options_.run, threads);
+    command.insert(command.end(), flags.begin(), flags.end());
     try {
-      run_workers(pytorch_command(output, count), {options_.workers},
-                  {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}});
+      run_workers(std::move(command), {options_.workers}, torch_environment(threads));
     } catch (const WorkerFailed&) {
       throw UsageError(
           "PyTorch did not train (it says why above): --against pytorch needs python3 with torch");
@@ -142,36 +156,6 @@ class TrainBench {
             .peak_rss_mib = report.at("peak_rss_mib"),
             .gemm_peak_gflops = 0,
             .predicted_rss_mib = 0};
-  }
-
-  std::vector<std::string> pytorch_command(const std::string& output, const std::string& threads) const {
-    const spec::Model& model = options_.run.model;
-    const spec::Training& training = options_.run.training;
-    const auto name = [](auto value) {
-      return std::string(spec::names_of(value).at(static_cast<std::size_t>(value)));
-    };
-    std::vector<std::string> command = {kPython, folder_.file("torch_gpt.py")};
-    const auto add = [&](const char* flag, const std::string& value) {
-      command.insert(command.end(), {flag, value});
-    };
-    add("--family", name(model.name));
-    add("--dtype", name(training.dtype));
-    add("--layers", std::to_string(model.layers));
-    add("--heads", std::to_string(model.heads));
-    add("--kv_heads", std::to_string(model.kv_heads));
-    add("--width", std::to_string(model.width));
-    add("--ffn_width", std::to_string(model.ffn_width));
-    add("--positions", std::to_string(model.max_seq_len));
-    add("--vocabulary", std::to_string(model.vocab_size));
-    add("--theta", std::to_string(model.rope_theta));
-    add("--tokens", std::to_string(training.seq_len));
-    add("--batch", std::to_string(training.micro_batch_size));
-    add("--steps", std::to_string(training.steps));
-    add("--threads", threads);
-    add("--meet", output + ".meet");
-    add("--report", output);
-    if (!model.tied_embeddings) command.emplace_back("--untied");
-    return command;
   }
 
   TrainBenchOptions options_;

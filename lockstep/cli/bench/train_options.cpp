@@ -10,6 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench/sizes.h"
+#include "lockstep/cli/bench/torch_command.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/choices.h"
 #include "lockstep/spec/load.h"
@@ -20,8 +21,9 @@
 namespace lockstep::cli {
 namespace {
 
-const std::vector<std::string> kOpponents = {"pytorch",   "one-process", "two-workers", "data-parallel",
-                                             "undivided", "1f1b",        "inexact",     "unshared"};
+const std::vector<std::string> kOpponents = {"pytorch",       "one-process", "two-workers",
+                                             "data-parallel", "undivided",   "1f1b",
+                                             "inexact",       "unshared",    "elastic"};
 
 constexpr const char* kNotes =
     "Every turn is a run of `lockstep train` on random tokens, and then one of each opponent with the same "
@@ -29,7 +31,8 @@ constexpr const char* kNotes =
     "run in a single process with all the threads, data-parallel the same without pipeline and tensor "
     "parallelism, two-workers that with two of them, undivided the same with one tensor lane, 1f1b the same "
     "with that schedule, inexact the same with comm.exact = false, unshared the same with "
-    "parallelism.zero_stage = 0. A figure is the median over turns of the median step "
+    "parallelism.zero_stage = 0, elastic the same under a supervisor, ready to lose workers. A figure is the "
+    "median over turns of the median step "
     "after the first, with the least and the largest turn beside it. gflops counts 6 N + 12 L H Q T per "
     "token; mfu is its share of what our GEMM reaches on 1024 x 1024 x 1024 in the same dtype on the same "
     "threads, measured by all workers at once at the start of each turn. peak_rss_mib is of rank 0.\n"
@@ -90,20 +93,6 @@ spec::RunSpec run_of(const Texts& texts, const std::vector<std::string>& key_fla
   return spec::parse_run("", "lockstep bench train", flags);
 }
 
-void check_against_pytorch(const TrainBenchOptions& options) {
-  const spec::RunSpec& run = options.run;
-  const spec::Workload workload = spec::workload_of(run, options.workers);
-  const bool plain = run.training.dtype != DType::fp16 && run.model.name != spec::ModelFamily::mlp &&
-                     run.model.dropout == 0 && run.optimizer.name == spec::OptimizerKind::adamw &&
-                     workload.lanes == options.workers && workload.micro_batches_per_lane == 1 &&
-                     run.model.head_width * run.model.heads == run.model.width;
-  if (!plain) {
-    throw UsageError(
-        "--against pytorch trains gpt and llama in fp32 or bf16 with AdamW, without dropout, one micro-batch "
-        "per worker and step: choose that, or leave it out");
-  }
-}
-
 }  // namespace
 
 std::optional<TrainBenchOptions> parse_train_bench_options(const std::vector<std::string>& arguments,
@@ -119,7 +108,7 @@ std::optional<TrainBenchOptions> parse_train_bench_options(const std::vector<std
   if (!texts.against.empty()) options.against = split_list(texts.against, "--against");
   for (const std::string& opponent : options.against) {
     expect_one_of("--against", opponent, kOpponents);
-    if (opponent == "pytorch") check_against_pytorch(options);
+    if (opponent == "pytorch") require_torch_can(options.run, options.workers, "--against pytorch");
   }
   return options;
 }

@@ -61,6 +61,14 @@ double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+void add_speeds(const train::SpeedReport& report, metrics::Record& record) {
+  record.scalars.push_back({"speed/slowest_rank", static_cast<double>(report.slowest.rank)});
+  record.scalars.push_back({"speed/slowest_score", report.slowest.score});
+  for (const train::Phase phase : train::kPhases) {
+    record.scalars.push_back({fmt::format("speed/{}_s", train::name_of(phase)), report.mean[phase]});
+  }
+}
+
 // "1 lane", "8 lanes"
 std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -219,6 +227,7 @@ void RunFolder::after_step(const train::StepReport& report) {
   if (report.loss_scale != 1) record.scalars.push_back({"loss_scale", report.loss_scale});
   if (!report.updated) record.scalars.push_back({"skipped", 1});
   if (report.validation_loss) record.scalars.push_back({"validation/loss", *report.validation_loss});
+  if (report.speed) add_speeds(*report.speed, record);
   for (metrics::Scalar& scalar : std::exchange(since_last_step_, {})) {
     record.scalars.push_back(std::move(scalar));
   }
@@ -252,6 +261,10 @@ void RunFolder::show(const train::StepReport& report) {
   }
   if (report.validation_loss) {
     log_->say(fmt::format("validation loss {:.4f} after step {}", *report.validation_loss, report.step));
+  }
+  if (report.speed && report.speed->is_named) {
+    log_->say(fmt::format("warning: {}{}", to_text(*report.speed),
+                          report.speed->is_evicted ? ": it has to leave" : ""));
   }
   if (!report.lanes.empty()) {
     log_->say(fmt::format("lanes of the workers from now on: {}", fmt::join(report.lanes, ", ")));

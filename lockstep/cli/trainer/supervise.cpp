@@ -4,10 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
+#include <span>
+#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/hash.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/trainer/run_folder.h"
@@ -15,7 +21,9 @@
 #include "lockstep/elastic/supervisor.h"
 #include "lockstep/rendezvous/environment.h"
 #include "lockstep/rendezvous/launcher.h"
+#include "lockstep/spec/load.h"
 #include "lockstep/spec/workload.h"
+#include "lockstep/spec/write.h"
 
 namespace lockstep::cli {
 namespace {
@@ -30,19 +38,14 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
 }
 
+constexpr std::size_t kSettledWords = 6;
+
 // What a run leaves to the number of its workers must not change with that.
 std::vector<std::string> settled_keys(const spec::RunSpec& run, int workers) {
   const spec::RunSpec settled = spec::with_workload(run, spec::workload_of(run, workers));
   return {"--parallelism.lanes",          std::to_string(settled.parallelism.lanes),
           "--parallelism.tensor_lanes",   std::to_string(settled.parallelism.tensor_lanes),
           "--training.global_batch_size", std::to_string(settled.training.global_batch_size)};
-}
-
-// Workers of one replica of the model; all of them when the run says how many there are of what.
-int replica(const spec::RunSpec& run, int workers) {
-  const spec::Parallelism& parallelism = run.parallelism;
-  if (parallelism.data != -1 || !parallelism.lane_weights.empty()) return workers;
-  return static_cast<int>(parallelism.tensor * parallelism.pipeline);
 }
 
 std::vector<std::string> words_of(const WorkerCommand& command, const std::vector<std::string>& more) {
@@ -65,6 +68,37 @@ elastic::WorkerOptions worker_options(const spec::RunSpec& run, const WorkerComm
   return options;
 }
 
+// What all workers of a run must have the same, in few bytes.
+std::string digest_of(const spec::RunSpec& run) {
+  spec::RunSpec same = run;
+  same.job = {};
+  same.metrics = {};
+  same.training.threads = 0;
+  const std::string text = spec::to_toml(same);
+  return to_text(hash_of(std::as_bytes(std::span(text))));
+}
+
+// For agents: the keys that the number of workers has settled, and what the run with them is.
+std::string brief_of(const spec::RunSpec& run, int workers) {
+  const spec::RunSpec settled = spec::with_workload(run, spec::workload_of(run, workers));
+  return fmt::format("{} {}", fmt::join(settled_keys(run, workers), " "), digest_of(settled));
+}
+
+// The keys, when the run is the same here.
+std::vector<std::string> keys_of(const std::string& brief, const WorkerCommand& command) {
+  std::istringstream in(brief);
+  std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+  if (words.size() != kSettledWords + 1)
+    throw UsageError("the coordinator is of another version of lockstep");
+  const std::string digest = std::move(words.back());
+  words.pop_back();
+  std::vector<std::string> flags = command.key_flags;
+  flags.insert(flags.end(), words.begin(), words.end());
+  if (digest_of(spec::load_run(command.file, flags)) == digest) return words;
+  throw UsageError(fmt::format(
+      "{} is not the run of the coordinator: give both the same run file and the same flags", command.file));
+}
+
 int exit_code_of(const elastic::SupervisorResult& result) {
   if (result.finished || result.exit_code == kInterrupted) {
     if (!result.finished && result.interrupted_by == 0) throw CommError(result.reason);
@@ -82,20 +116,26 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   require_free(run);
   const std::filesystem::path log = std::filesystem::path(run.job.dump_folder) / "decisions.log";
   std::error_code ignored;
-  if (run.checkpoint.resume.empty()) std::filesystem::remove(log, ignored);
+  const std::filesystem::path history = std::filesystem::path(run.job.dump_folder) / "generations.jsonl";
+  if (run.checkpoint.resume.empty()) {
+    std::filesystem::remove(log, ignored);
+    std::filesystem::remove(history, ignored);
+  }
   std::filesystem::create_directories(run.job.dump_folder, ignored);  // rank 0 tells when it cannot be
 
   elastic::SupervisorOptions options;
   options.workers = worker_options(run, command, settled_keys(run, command.workers));
-  options.multiple = replica(run, command.workers);
+  options.multiple = static_cast<int>(spec::workers_of_replica(run.parallelism, command.workers));
   options.min_workers = std::max(static_cast<int>(run.elastic.min_workers), options.multiple);
   options.max_workers = static_cast<int>(run.elastic.max_workers);
   options.beat_timeout = milliseconds_of(run.elastic.beat_timeout_seconds);
   options.stall_timeout = milliseconds_of(run.elastic.stall_timeout_seconds);
   options.join_timeout = milliseconds_of(run.elastic.join_timeout_seconds);
   options.log_path = log.string();
+  options.history_path = history.string();
   options.listen = listen;
   if (listen) options.run = kRunName;
+  options.brief = brief_of(run, command.workers);
   return exit_code_of(elastic::supervise(options));
 }
 
@@ -116,6 +156,7 @@ int tend(const spec::RunSpec& run, const WorkerCommand& command, const transport
   options.workers = worker_options(run, command, {});
   options.coordinator = coordinator;
   options.run = kRunName;
+  options.more_words = [&command](const std::string& brief) { return keys_of(brief, command); };
   return exit_code_of(elastic::tend(options));
 }
 

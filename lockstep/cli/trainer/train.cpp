@@ -9,6 +9,7 @@
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/trainer/commands.h"
@@ -27,6 +28,7 @@
 #include "lockstep/train/gemm_peak.h"
 #include "lockstep/train/generations.h"
 #include "lockstep/train/model_of.h"
+#include "lockstep/train/replicas.h"
 #include "lockstep/train/run.h"
 
 namespace lockstep::cli {
@@ -37,6 +39,12 @@ int train_in_one_world(const spec::RunSpec& run, const comm::Communicator& world
   const StopSignals signals;
   WorldRun around(run, world, train::measured_gemm_peak(run.training.dtype, world), false);
   return around.finish(train::run_training(run, world, around.hooks()));
+}
+
+// The run goes on without this worker; whoever has started it may start another one.
+int leave(const Error& reason) {
+  log::warning(fmt::format("this worker leaves the run: {}", reason.what()));
+  return kInterrupted;
 }
 
 // Trains as a worker whose places a coordinator gives.
@@ -65,8 +73,12 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
     return around->finish(summary);
   } catch (const train::ToldElsewhere& told) {
     return verdict_on(told.cause()).code;
-  } catch (const elastic::Dismissed&) {
-    return kDone;  // whoever has no work for it knows why
+  } catch (const train::Evicted& evicted) {
+    return leave(evicted);
+  } catch (const train::CorruptState& corrupt) {
+    return leave(corrupt);
+  } catch (const elastic::Dismissed& dismissed) {
+    return dismissed.is_over() ? kDone : leave(dismissed);
   }
 }
 

@@ -113,4 +113,25 @@ void Checker::see_checkpoint(std::int64_t step, const Cells& cells) const {
   see_cells(step, cells);
 }
 
+void Checker::see_store(const std::set<std::int64_t>& committed) {
+  std::erase_if(promised_, [&](std::int64_t step) {
+    if (committed.contains(step)) return false;
+    const bool is_replaced = std::ranges::any_of(
+        promised_, [&](std::int64_t other) { return other > step && committed.contains(other); });
+    require(is_replaced, [&] {
+      return fmt::format("the checkpoint of step {} was reported, and is gone without a newer one", step);
+    });
+    return true;
+  });
+}
+
+void Checker::see_resume(std::int64_t step, const std::set<std::int64_t>& promised) const {
+  for (const std::int64_t better : promised) {
+    require(better <= step || !promised_.contains(better), [&] {
+      return fmt::format("a generation goes on from step {}, although the checkpoint of step {} is good",
+                         step, better);
+    });
+  }
+}
+
 }  // namespace lockstep::elastic::simulation

@@ -49,8 +49,18 @@ class Checker {
   void see_begin(const Place& place, std::int64_t step) const;
   // It holds this: the bits of the undisturbed run.
   void see_cells(std::int64_t step, const Cells& cells) const;
-  // A checkpoint is believed: it is whole, and the same.
+
+  // A checkpoint is reported as committed: from now on it is promised, until its disk damages it.
+  void see_promise(std::int64_t step) { promised_.insert(step); }
+  void see_damage(std::int64_t step) { promised_.erase(step); }
+  // Who has read a checkpoint has got all of it, and the bits of the undisturbed run.
   void see_checkpoint(std::int64_t step, const Cells& cells) const;
+  // These are listed as committed at some instant: a promised one goes only when a newer one is there.
+  void see_store(const std::set<std::int64_t>& committed);
+  // A generation goes on from this checkpoint (0: from none), when those were promised: from the newest that
+  // still is.
+  void see_resume(std::int64_t step, const std::set<std::int64_t>& promised) const;
+  const std::set<std::int64_t>& promised() const { return promised_; }
 
   std::int64_t repeated_steps() const { return repeated_steps_; }
   int rollbacks() const { return rollbacks_; }
@@ -68,6 +78,7 @@ class Checker {
   std::map<std::pair<Generation, std::int64_t>, std::set<MemberId>> votes_;
   std::map<std::int64_t, int> rounds_;  // generations that have voted for a step
   std::set<std::int64_t> decided_;
+  std::set<std::int64_t> promised_;  // checkpoints
   Generation last_to_decide_ = 0;
   std::int64_t repeated_steps_ = 0;
   int rollbacks_ = 0;

@@ -13,6 +13,7 @@ namespace lockstep::elastic::simulation {
 namespace {
 
 constexpr Time kRetryInterval = std::chrono::milliseconds(300);
+constexpr Time kDiskTime = std::chrono::milliseconds(2);
 
 CoordinatorOptions options_of(const World& world, const DecisionLog& log) {
   CoordinatorOptions options = world.scenario.options;
@@ -29,7 +30,7 @@ CoordinatorProcess::CoordinatorProcess(World& world, int incarnation)
     : Process(world.events, 0),
       world_(world),
       incarnation_(incarnation),
-      log_(kLogPath, world.disk, world.disk.read(kLogPath)),
+      log_(world.log_path, world.disk),
       coordinator_(options_of(world, log_), world.events.now()) {}
 
 // A connection is that of a member from its newest Join on; what still comes over an older one is nobody's.
@@ -105,7 +106,7 @@ void CoordinatorProcess::work() {
     outputs_.pop_front();
     if (const Record* next = std::get_if<Record>(&output)) {
       is_recording_ = true;
-      after(disk_delay_, [this, kept = *next] { record(kept); });
+      after(world_.disk.duration(kDiskTime), [this, kept = *next] { record(kept); });
     } else if (const Send* send = std::get_if<Send>(&output)) {
       perform_output(*send);
     } else if (const Fence* fence = std::get_if<Fence>(&output)) {
@@ -120,10 +121,9 @@ void CoordinatorProcess::record(const Record& record) {
   try {
     log_.append(record);
   } catch (const UsageError&) {
+    if (world_.disk.is_down()) return world_.end_coordinator();
     world_.trace("the log of the coordinator cannot be written");
     return after(kRetryInterval, [this, kept = record] { this->record(kept); });
-  } catch (const PowerLoss&) {
-    return world_.end_coordinator();
   }
   world_.trace("recorded: generation {} of {} members, decided {}{}", record.generation,
                record.members.size(), record.decided, record.is_rollback ? ", a rollback" : "");

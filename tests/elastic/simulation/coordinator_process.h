@@ -13,8 +13,6 @@
 
 namespace lockstep::elastic::simulation {
 
-inline constexpr const char* kLogPath = "folder/log";
-
 // A process that runs a coordinator as the real one does: what it says is done in order, and nothing is done
 // before what was to be recorded first is on the disk.
 class CoordinatorProcess : public Process {
@@ -22,7 +20,6 @@ class CoordinatorProcess : public Process {
   CoordinatorProcess(World& world, int incarnation);
 
   void start() { arm(); }
-  void set_disk_delay(Time delay) { disk_delay_ = delay; }
 
   void receive(Connection& connection, const std::vector<std::byte>& message) override;
   void closed(Connection& connection) override;
@@ -52,7 +49,6 @@ class CoordinatorProcess : public Process {
   std::map<MemberId, Bound> bound_;
   std::deque<Output> outputs_;  // to be done
   bool is_recording_ = false;
-  Time disk_delay_ = std::chrono::milliseconds(2);
   std::uint64_t armed_ = 0;
 };
 

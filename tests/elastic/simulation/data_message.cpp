@@ -6,12 +6,26 @@
 namespace lockstep::elastic::simulation {
 
 std::vector<std::byte> to_bytes(const DataMessage& message) {
-  std::vector<std::uint64_t> words = {static_cast<std::uint64_t>(message.kind), message.generation,
-                                      static_cast<std::uint64_t>(message.rank),
-                                      static_cast<std::uint64_t>(message.step), message.value};
+  std::vector<std::uint64_t> words;
+  const auto add = [&](auto number) { words.push_back(static_cast<std::uint64_t>(number)); };
+  add(message.kind);
+  add(message.generation);
+  add(message.rank);
+  add(message.step);
+  add(message.round);
+  add(message.value);
+  add(message.tidings.written);
+  add(message.tidings.failed);
+  add(message.tidings.committed);
+  add(message.tidings.refused);
+  add(message.pieces.size());
+  for (const Range& piece : message.pieces) {
+    add(piece.begin);
+    add(piece.end);
+  }
   for (const auto& [cell, value] : message.cells) {
-    words.push_back(static_cast<std::uint64_t>(cell));
-    words.push_back(value);
+    add(cell);
+    add(value);
   }
   std::vector<std::byte> bytes(words.size() * sizeof(std::uint64_t));
   std::memcpy(bytes.data(), words.data(), bytes.size());
@@ -21,12 +35,28 @@ std::vector<std::byte> to_bytes(const DataMessage& message) {
 DataMessage data_message(const std::vector<std::byte>& bytes) {
   std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
   std::memcpy(words.data(), bytes.data(), bytes.size());
-  DataMessage message = {.kind = static_cast<DataMessage::Kind>(words[0]),
-                         .generation = words[1],
-                         .rank = static_cast<int>(words[2]),
-                         .step = static_cast<std::int64_t>(words[3]),
-                         .value = words[4]};
-  for (std::size_t i = 5; i < words.size(); i += 2) message.cells[static_cast<int>(words[i])] = words[i + 1];
+  std::size_t at = 0;
+  const auto next = [&] { return words.at(at++); };
+  const auto signed_next = [&] { return static_cast<std::int64_t>(next()); };
+  DataMessage message;
+  message.kind = static_cast<DataMessage::Kind>(next());
+  message.generation = next();
+  message.rank = static_cast<int>(next());
+  message.step = signed_next();
+  message.round = signed_next();
+  message.value = next();
+  message.tidings.written = signed_next();
+  message.tidings.failed = signed_next();
+  message.tidings.committed = signed_next();
+  message.tidings.refused = signed_next();
+  for (std::uint64_t pieces = next(); pieces > 0; --pieces) {
+    const std::uint64_t begin = next();
+    message.pieces.push_back({begin, next()});
+  }
+  while (at < words.size()) {
+    const int cell = static_cast<int>(next());
+    message.cells[cell] = next();
+  }
   return message;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lockstep/checkpoint/store/save_round.h"
 #include "lockstep/elastic/message.h"
 
 #include "tests/elastic/simulation/toy_model.h"
@@ -13,14 +14,19 @@
 namespace lockstep::elastic::simulation {
 
 struct DataMessage {
-  // offer: what a rank holds of the decided step, and the newest checkpoint that it knows (`step`).
-  // ready: it has all offers. sum: of its lanes (`value`). saved: its part of a checkpoint. committed: all.
-  enum class Kind : std::uint64_t { offer, ready, sum, saved, committed };
+  // offer: what a rank has kept (`pieces`, `cells`) of `step`. candidate: the checkpoint of `step` is tried
+  // next, the `round`-th; kNoStep: there is none to try. tried: whether it is good (`value`). ready: it has
+  // what it needs. sum: of its lanes for `step` (`value`), and what it has to tell of the checkpoint under
+  // way. tidings: only that, in the `round`-th exchange.
+  enum class Kind : std::uint64_t { offer, candidate, tried, ready, sum, tidings };
   Kind kind = Kind::offer;
   Generation generation = 0;
   int rank = 0;
   std::int64_t step = 0;
+  std::int64_t round = 0;
   std::uint64_t value = 0;
+  checkpoint::SaveTidings tidings = {};
+  std::vector<Range> pieces = {};
   Cells cells = {};
 };
 

@@ -1,86 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/elastic/simulation/disk.h"
 
+#include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "lockstep/base/error.h"
 
+#include "tests/support/files.h"
+
 namespace lockstep::elastic::simulation {
 
-class MemoryDisk::MemoryFile : public Disk::File {
+using checkpoint::testing::CrashDisk;
+
+class SimulatedDisk::SimulatedFile : public Disk::File {
  public:
-  MemoryFile(MemoryDisk& disk, std::shared_ptr<Node> node) : disk_(disk), node_(std::move(node)) {}
+  SimulatedFile(SimulatedDisk& disk, std::unique_ptr<File> file) : disk_(disk), file_(std::move(file)) {}
 
   void write(ConstBytes bytes) override {
-    const std::size_t written = disk_.is_full_ ? bytes.size() / 2 : bytes.size();
-    node_->unsynced.append(reinterpret_cast<const char*>(bytes.data()), written);
-    disk_.count_operation();
-    if (disk_.is_full_) throw UsageError("the simulated disk is full");
+    disk_.before_operation();
+    if (disk_.is_full_) {
+      disk_.tally_.add(Fault::full_disk);
+      file_->write(bytes.first(bytes.size() / 2));
+      throw UsageError("the simulated disk is full");
+    }
+    file_->write(bytes);
   }
   void sync() override {
-    disk_.count_operation();
-    node_->synced += std::exchange(node_->unsynced, {});
+    disk_.before_operation();
+    file_->sync();
   }
 
  private:
-  MemoryDisk& disk_;
-  std::shared_ptr<Node> node_;
+  SimulatedDisk& disk_;
+  std::unique_ptr<File> file_;
 };
 
-void MemoryDisk::count_operation() {
-  if (operations_left_ >= 0 && operations_left_-- == 0) throw PowerLoss();
+SimulatedDisk::SimulatedDisk(const std::string& root, Random& random, Tally& tally)
+    : disk_(root, [] {}), random_(random), tally_(tally) {
+  std::filesystem::create_directories(root);
 }
 
-void MemoryDisk::change(const Names& names) {
-  for (const auto& [name, node] : names) names_[name] = node;
-  unsynced_names_.push_back(names);
-  count_operation();
-}
-
-std::unique_ptr<Disk::File> MemoryDisk::create(const std::string& path) {
-  const auto node = std::make_shared<Node>();
-  change({{path, node}});
-  return std::make_unique<MemoryFile>(*this, node);
-}
-
-void MemoryDisk::rename(const std::string& from, const std::string& to) {
-  change({{to, names_.at(from)}, {from, nullptr}});
-}
-
-void MemoryDisk::sync_folder(const std::string&) {
-  count_operation();
-  synced_names_ = names_;
-  unsynced_names_.clear();
-}
-
-void MemoryDisk::remove_all(const std::string& path) {
-  change({{path, nullptr}});
-}
-
-void MemoryDisk::crash() {
-  operations_left_ = -1;
-  names_ = synced_names_;
-  for (const Names& names : std::exchange(unsynced_names_, {})) {
-    if (!random_.happens(0.5)) continue;
-    for (const auto& [name, node] : names) names_[name] = node;
+void SimulatedDisk::before_operation() {
+  if (until_down_ >= 0 && until_down_-- == 0) is_down_ = true;
+  if (is_down_) throw UsageError("the simulated disk is down");
+  if (until_failure_ >= 0 && until_failure_-- == 0) {
+    tally_.add(Fault::disk_error);
+    throw UsageError("the simulated disk has failed");
   }
-  for (const auto& [name, node] : names_) {
-    if (node == nullptr) continue;
-    node->synced += node->unsynced.substr(0, random_.number() % (node->unsynced.size() + 1));
-    node->unsynced.clear();
+}
+
+std::unique_ptr<Disk::File> SimulatedDisk::create(const std::string& path) {
+  before_operation();
+  return std::make_unique<SimulatedFile>(*this, disk_.create(path));
+}
+
+void SimulatedDisk::make_folder(const std::string& path) {
+  before_operation();
+  disk_.make_folder(path);
+}
+
+void SimulatedDisk::rename(const std::string& from, const std::string& to) {
+  before_operation();
+  disk_.rename(from, to);
+}
+
+void SimulatedDisk::sync_folder(const std::string& path) {
+  before_operation();
+  disk_.sync_folder(path);
+}
+
+void SimulatedDisk::remove_all(const std::string& path) {
+  before_operation();
+  disk_.remove_all(path);
+}
+
+void SimulatedDisk::set_slow(bool is_slow) {
+  is_slow_ = is_slow;
+  if (is_slow) tally_.add(Fault::slow_disk);
+}
+
+Time SimulatedDisk::duration(Time time) {
+  return is_slow_ ? time * random_.between(2, 8) + random_.milliseconds(10, 1000) : time;
+}
+
+void SimulatedDisk::crash() {
+  std::vector<CrashDisk::Fate> fates;
+  bool has_lost = false;
+  for (const bool is_write : disk_.unsynced()) {
+    const bool is_torn = is_write && random_.happens(0.3);
+    const CrashDisk::Fate fate = random_.happens(0.5) ? CrashDisk::Fate::kept
+                                 : is_torn            ? CrashDisk::Fate::torn
+                                                      : CrashDisk::Fate::lost;
+    has_lost = has_lost || fate != CrashDisk::Fate::kept;
+    fates.push_back(fate);
   }
-  synced_names_ = names_;
+  disk_.crash([&](std::size_t change) { return fates[change]; });
+  if (has_lost) tally_.add(Fault::lost_writes);
+  revive();
 }
 
-void MemoryDisk::flip_bit(const std::string& path, std::size_t from_end) {
-  std::string& bytes = names_.at(path)->synced;
-  bytes[bytes.size() - 1 - from_end] ^= static_cast<char>(1 << random_.between(0, 7));
+void SimulatedDisk::flip_bit(const std::string& path, std::size_t byte) {
+  disk_.flip_bit(path, byte, random_.between(0, 7));
+  tally_.add(Fault::bit_flip);
 }
 
-std::string MemoryDisk::read(const std::string& path) const {
-  const auto found = names_.find(path);
-  return found == names_.end() || found->second == nullptr ? ""
-                                                           : found->second->synced + found->second->unsynced;
+std::string SimulatedDisk::read(const std::string& path) const {
+  return test::read_file(path);
 }
 
 }  // namespace lockstep::elastic::simulation

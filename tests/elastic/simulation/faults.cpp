@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/elastic/simulation/faults.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "tests/elastic/simulation/coordinator_process.h"
 #include "tests/elastic/simulation/worker.h"
 
@@ -26,14 +30,13 @@ void Faults::next() {
   world_.events.after(world_.random.between(1, 200) * pause_ / 100, [this] {
     if (is_over_) return;
     inject();
-    ++injected_;
     next();
   });
 }
 
 void Faults::inject() {
   Random& random = world_.random;
-  switch (random.between(0, 13)) {
+  switch (random.between(0, 16)) {
     case 0:
     case 1:
       return end_worker();
@@ -59,8 +62,10 @@ void Faults::inject() {
       return fill_disk();
     case 12:
       return slow_disk();
+    case 13:
+      return damage_checkpoint();
     default:
-      return lose_power();
+      return break_disk();
   }
 }
 
@@ -69,13 +74,17 @@ void Faults::repair() {
   is_over_ = true;
   world_.network.set_faults({});
   world_.network.unblock_all();
-  world_.disk.set_full(false);
+  for (SimulatedDisk* disk : {&world_.disk, &world_.shared_disk}) {
+    disk->set_full(false);
+    disk->set_slow(false);
+    disk->fail_after(-1);
+    disk->go_down_after(-1);
+  }
   for (Worker* worker : world_.workers()) {
     worker->slow_down(1);
     worker->go_on();
   }
   if (CoordinatorProcess* coordinator = world_.coordinator()) {
-    coordinator->set_disk_delay(std::chrono::milliseconds(2));
     coordinator->go_on();
   }
 }
@@ -87,13 +96,17 @@ Worker* Faults::any_worker() {
 
 void Faults::end_worker() {
   Worker* const worker = any_worker();
-  if (worker != nullptr) world_.end_worker(*worker, world_.random.happens(0.3));
+  if (worker == nullptr) return;
+  const bool silently = world_.random.happens(0.3);
+  world_.tally.add(silently ? Fault::host_loss : Fault::crash);
+  world_.end_worker(*worker, silently);
 }
 
 void Faults::pause_worker() {
   Worker* const worker = any_worker();
   if (worker == nullptr) return;
   world_.trace("member {:x} is paused", worker->id());
+  world_.tally.add(Fault::pause);
   worker->pause();
   world_.events.after(world_.random.milliseconds(50, 6000), [worker] { worker->go_on(); });
 }
@@ -102,6 +115,7 @@ void Faults::hang_worker() {
   Worker* const worker = any_worker();
   if (worker == nullptr || !world_.random.happens(0.5)) return;
   world_.trace("member {:x} hangs", worker->id());
+  world_.tally.add(Fault::hang);
   worker->hang();
 }
 
@@ -109,11 +123,13 @@ void Faults::slow_worker() {
   Worker* const worker = any_worker();
   if (worker == nullptr) return;
   world_.trace("member {:x} is slow", worker->id());
+  world_.tally.add(Fault::slow_process);
   worker->slow_down(world_.random.between(2, 30));
   world_.events.after(world_.random.milliseconds(500, 5000), [worker] { worker->slow_down(1); });
 }
 
 void Faults::add_worker() {
+  world_.tally.add(Fault::newcomer);
   world_.start_worker(world_.random.between(1, world_.scenario.nodes));
 }
 
@@ -122,6 +138,7 @@ void Faults::cut(bool one_way, Time time) {
   const int to = any_node();
   if (from == to) return;
   world_.trace("the link from node {} to node {} is cut{}", from, to, one_way ? "" : ", and back");
+  world_.tally.add(one_way ? Fault::one_way_partition : Fault::partition);
   world_.network.block(from, to);
   if (!one_way) world_.network.block(to, from);
   world_.events.after(time, [this, from, to] {
@@ -133,6 +150,7 @@ void Faults::cut(bool one_way, Time time) {
 void Faults::cut_off_node() {
   const int node = any_node();
   world_.trace("node {} is cut off", node);
+  world_.tally.add(Fault::partition);
   for (int other = 0; other <= world_.scenario.nodes; ++other) {
     if (other == node) continue;
     world_.network.block(node, other);
@@ -147,37 +165,68 @@ void Faults::cut_off_node() {
 }
 
 void Faults::end_coordinator() {
+  if (world_.coordinator() == nullptr) return;
+  world_.tally.add(Fault::crash);
   world_.end_coordinator();
   if (world_.random.happens(0.3)) damage_log();
 }
 
 void Faults::damage_log() {
-  if (world_.disk.read(kLogPath).size() <= to_bytes(std::vector<Record>()).size()) return;
+  const std::size_t size = world_.disk.read(world_.log_path).size();
+  if (size <= to_bytes(std::vector<Record>()).size()) return;
   world_.trace("a bit of the last record is flipped");
-  world_.disk.flip_bit(kLogPath, static_cast<std::size_t>(world_.random.between(0, kTailBytes)));
+  world_.disk.flip_bit(world_.log_path,
+                       size - 1 - static_cast<std::size_t>(world_.random.between(0, kTailBytes)));
+}
+
+// Never of the last good one: nobody can promise anything then.
+void Faults::damage_checkpoint() {
+  const std::set<std::int64_t>& promised = world_.checker.promised();
+  if (promised.size() < 2) return;
+  const std::int64_t step = world_.random.happens(0.7) ? *promised.rbegin() : *promised.begin();
+  const std::string folder = fmt::format("{}/step-{}", world_.store_folder(), step);
+  std::vector<std::string> names = test::names_in(folder);
+  std::ranges::sort(names);
+  const std::string path = folder + "/" + names[world_.random.number() % names.size()];
+  const std::size_t size = world_.shared_disk.read(path).size();
+  if (size == 0) return;
+  world_.trace("a bit of {} of the checkpoint of step {} is flipped", path.substr(folder.size() + 1), step);
+  world_.shared_disk.flip_bit(path, world_.random.number() % size);
+  world_.checker.see_damage(step);
 }
 
 void Faults::pause_coordinator() {
   CoordinatorProcess* const coordinator = world_.coordinator();
   if (coordinator == nullptr) return;
   world_.trace("the coordinator is paused");
+  world_.tally.add(Fault::pause);
   coordinator->pause();
   world_.events.after(world_.random.milliseconds(50, 4000), [coordinator] { coordinator->go_on(); });
 }
 
 void Faults::fill_disk() {
-  world_.trace("the disk is full");
-  world_.disk.set_full(true);
-  world_.events.after(world_.random.milliseconds(100, 5000), [this] { world_.disk.set_full(false); });
+  SimulatedDisk& disk = any_disk();
+  world_.trace("a disk is full");
+  disk.set_full(true);
+  world_.events.after(world_.random.milliseconds(100, 5000), [&disk] { disk.set_full(false); });
 }
 
 void Faults::slow_disk() {
-  CoordinatorProcess* const coordinator = world_.coordinator();
-  if (coordinator != nullptr) coordinator->set_disk_delay(world_.random.milliseconds(10, 1500));
+  SimulatedDisk& disk = any_disk();
+  world_.trace("a disk is slow");
+  disk.set_slow(true);
+  world_.events.after(world_.random.milliseconds(100, 5000), [&disk] { disk.set_slow(false); });
 }
 
-void Faults::lose_power() {
-  world_.disk.lose_power_after(world_.random.between(0, 5));
+// In the middle of what is done on it next.
+void Faults::break_disk() {
+  SimulatedDisk& disk = any_disk();
+  const int operations = world_.random.between(0, 25);
+  if (world_.random.happens(0.3)) {
+    disk.fail_after(operations);
+  } else {
+    disk.go_down_after(operations);
+  }
 }
 
 }  // namespace lockstep::elastic::simulation

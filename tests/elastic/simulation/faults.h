@@ -15,7 +15,6 @@ class Faults {
   explicit Faults(World& world) : world_(world) {}
 
   void start();
-  int injected() const { return injected_; }
 
  private:
   void next();
@@ -33,15 +32,16 @@ class Faults {
   void pause_coordinator();
   void fill_disk();
   void slow_disk();
-  void lose_power();
+  void break_disk();
   void damage_log();
+  void damage_checkpoint();
 
   Worker* any_worker();
+  SimulatedDisk& any_disk() { return world_.random.happens(0.5) ? world_.disk : world_.shared_disk; }
   int any_node() { return world_.random.between(0, world_.scenario.nodes); }
 
   World& world_;
   bool is_over_ = false;
-  int injected_ = 0;
   Time pause_{0};
 };
 

@@ -28,16 +28,23 @@ bool Network::is_blocked(const Connection& connection, int to) const {
 void Network::send(Connection& connection, const Process& from, const std::vector<std::byte>& message) {
   const int end = connection.end_of(from);
   if (!connection.ends[end].is_open) return;
-  if (random_.happens(faults_.drop)) return break_both(connection);
+  if (random_.happens(faults_.drop)) {
+    tally_.add(Fault::drop);
+    return break_both(connection);
+  }
   transmit(connection, 1 - end, message);
-  if (random_.happens(faults_.duplicate)) transmit(connection, 1 - end, message);
+  if (random_.happens(faults_.duplicate)) {
+    tally_.add(Fault::duplicate);
+    transmit(connection, 1 - end, message);
+  }
 }
 
 void Network::transmit(Connection& connection, int to, std::vector<std::byte> message) {
   Connection::End& end = connection.ends[to];
   const Time delay = std::chrono::microseconds(random_.between(50, 1000 * faults_.most_delay_ms));
   end.last_arrival = std::max(end.last_arrival, events_.now() + delay);
-  events_.at(end.last_arrival, [this, &connection, to, message = std::move(message)] {
+  events_.at(end.last_arrival, [this, &connection, to, number = ++sent_, message = std::move(message)] {
+    see_order(connection, to, number);
     if (!is_blocked(connection, to) && connection.ends[to].held_up.empty()) {
       return arrive(connection, to, message);
     }
@@ -48,6 +55,12 @@ void Network::transmit(Connection& connection, int to, std::vector<std::byte> me
       tell_closed(connection, 1 - to);
     });
   });
+}
+
+void Network::see_order(const Connection& connection, int to, std::uint64_t number) {
+  std::uint64_t& newest = newest_[{connection.ends[1 - to].process, connection.ends[to].process}];
+  if (number < newest) tally_.add(Fault::reorder);
+  newest = std::max(newest, number);
 }
 
 void Network::arrive(Connection& connection, int to, const std::vector<std::byte>& message) {

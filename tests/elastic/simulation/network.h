@@ -13,6 +13,7 @@
 
 #include "tests/elastic/simulation/process.h"
 #include "tests/elastic/simulation/random.h"
+#include "tests/elastic/simulation/tally.h"
 
 namespace lockstep::elastic::simulation {
 
@@ -37,7 +38,7 @@ struct NetworkFaults {
 
 class Network {
  public:
-  Network(Events& events, Random& random) : events_(events), random_(random) {}
+  Network(Events& events, Random& random, Tally& tally) : events_(events), random_(random), tally_(tally) {}
 
   void set_faults(const NetworkFaults& faults) { faults_ = faults; }
   // Between nodes, in one direction. What is sent meanwhile arrives later, or its sender gives up.
@@ -54,6 +55,7 @@ class Network {
 
  private:
   void transmit(Connection& connection, int to, std::vector<std::byte> message);
+  void see_order(const Connection& connection, int to, std::uint64_t number);
   void arrive(Connection& connection, int to, const std::vector<std::byte>& message);
   void release(Connection& connection, int to);
   void tell_closed(Connection& connection, int end);
@@ -62,6 +64,9 @@ class Network {
 
   Events& events_;
   Random& random_;
+  Tally& tally_;
+  std::uint64_t sent_ = 0;
+  std::map<std::pair<const Process*, const Process*>, std::uint64_t> newest_;  // that has arrived
   NetworkFaults faults_;
   std::set<std::pair<int, int>> blocked_;
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -13,6 +13,7 @@ Scenario draw_scenario(std::uint64_t seed, Random& random) {
   scenario.nodes = random.happens(0.1) ? 1 : random.between(2, 6);
   scenario.steps = random.between(20, 150);
   scenario.save_every = random.between(3, 30);
+  scenario.keep_last = random.between(1, 3);
   scenario.is_restarted = random.happens(0.85);
   scenario.faults_until = seconds(random.between(4, 20));
   CoordinatorOptions& options = scenario.options;

@@ -17,6 +17,11 @@ enum class Mistake {
   forgets_decided_step,        // a member, when its place tells it
   keeps_stale_state,           // a member, and offers it as that of the decided step
   takes_old_messages,          // a member, of other members in an old generation
+  heals_from_older_steps,      // members: whatever was kept counts
+  commits_before_all_have_written,
+  believes_failed_commits,
+  forgets_syncs,                // the disk of the checkpoints
+  resumes_from_old_checkpoint,  // although there is a newer one
 };
 
 // What a run is, beside the faults that it meets.
@@ -29,7 +34,8 @@ struct Scenario {
   int nodes = 4;  // those of workers; node 0 is the coordinator's
   std::int64_t steps = 40;
   std::int64_t save_every = 10;
-  bool is_restarted = true;  // a worker that has ended, by whoever has started it
+  std::int64_t keep_last = 2;  // checkpoints
+  bool is_restarted = true;    // a worker that has ended, by whoever has started it
   Time faults_until{0};
 };
 

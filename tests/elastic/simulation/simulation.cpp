@@ -26,6 +26,7 @@ void run(World& world, Outcome& outcome) {
     }
     ++outcome.events;
   }
+  outcome.is_finished = world.see_newest_checkpoint() == world.scenario.steps;
 }
 
 }  // namespace
@@ -50,8 +51,7 @@ Outcome simulate(std::uint64_t seed, Mistake mistake, bool is_traced) {
   }
   outcome.steps = scenario.steps;
   outcome.is_restarted = scenario.is_restarted;
-  outcome.is_finished = world.checkpoints.newest() == scenario.steps;
-  outcome.faults = faults.injected();
+  outcome.faults = world.tally;
   outcome.rollbacks = world.checker.rollbacks();
   outcome.repeated_steps = world.checker.repeated_steps();
   return outcome;

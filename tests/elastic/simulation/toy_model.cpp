@@ -6,18 +6,20 @@
 namespace lockstep::elastic::simulation {
 namespace {
 
-int first_cell(int rank, int ranks) {
-  return rank * kCells / ranks;
-}
-
-void add_own(std::vector<int>& cells, int rank, int ranks) {
-  for (int cell = first_cell(rank, ranks); cell < first_cell(rank + 1, ranks); ++cell) cells.push_back(cell);
+std::size_t first_cell(int rank, int ranks) {
+  return static_cast<std::size_t>(rank * kCells / ranks);
 }
 
 }  // namespace
 
 std::uint64_t first_value(int cell) {
   return philox64(1, 0, static_cast<std::uint64_t>(cell));
+}
+
+Cells first_cells() {
+  Cells cells;
+  for (int cell = 0; cell < kCells; ++cell) cells[cell] = first_value(cell);
+  return cells;
 }
 
 std::uint64_t gradient(int lane, std::int64_t step) {
@@ -34,16 +36,43 @@ std::uint64_t sum_of_lanes(int rank, int ranks, std::int64_t step) {
   return sum;
 }
 
-std::vector<int> own_cells(int rank, int ranks) {
-  std::vector<int> cells;
-  add_own(cells, rank, ranks);
-  return cells;
+Range own_cells(int rank, int ranks) {
+  return {first_cell(rank, ranks), first_cell(rank + 1, ranks)};
 }
 
-std::vector<int> cells_to_hold(int rank, int ranks) {
-  std::vector<int> cells = own_cells(rank, ranks);
-  if (ranks > 1) add_own(cells, (rank + ranks - 1) % ranks, ranks);
-  return cells;
+std::vector<Range> cells_to_hold(int rank, int ranks) {
+  std::vector<Range> pieces = {own_cells(rank, ranks)};
+  if (ranks > 1) pieces.push_back(own_cells((rank + ranks - 1) % ranks, ranks));
+  return pieces;
+}
+
+Cells part_of(const Cells& cells, const std::vector<Range>& pieces) {
+  Cells part;
+  for (const Range& piece : pieces) {
+    for (std::size_t cell = piece.begin; cell < piece.end; ++cell) {
+      part[static_cast<int>(cell)] = cells.at(static_cast<int>(cell));
+    }
+  }
+  return part;
+}
+
+std::uint32_t half_of(std::uint64_t cell, std::size_t tensor) {
+  return static_cast<std::uint32_t>(cell >> 32 * tensor);
+}
+
+void set_half(std::uint64_t& cell, std::size_t tensor, std::uint32_t half) {
+  const std::size_t shift = 32 * tensor;
+  cell = (cell & ~(std::uint64_t{0xffffffff} << shift)) | std::uint64_t{half} << shift;
+}
+
+TensorPieces tensor_pieces(const std::vector<Range>& pieces) {
+  TensorPieces all;
+  for (const Range& piece : pieces) {
+    for (std::size_t tensor = 0; tensor < kTensors; ++tensor) {
+      all.push_back({tensor, {.first = piece.begin, .length = piece.size(), .distance = piece.size()}});
+    }
+  }
+  return all;
 }
 
 bool are_all(const Cells& cells) {

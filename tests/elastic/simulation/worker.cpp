@@ -19,6 +19,13 @@ constexpr Time kBeatInterval = milliseconds(250);
 constexpr Time kRedialInterval = milliseconds(200);
 constexpr Time kDataTimeout = seconds(3);
 constexpr Time kLinger = seconds(3);
+constexpr Time kTidingsInterval = milliseconds(50);
+
+checkpoint::SaveTidings sum_of_tidings(const std::map<int, DataMessage>& messages) {
+  checkpoint::SaveTidings sum;
+  for (const auto& [rank, message] : messages) sum += message.tidings;
+  return sum;
+}
 
 }  // namespace
 
@@ -93,25 +100,34 @@ void Worker::happened(const MemberEvent& event) {
 
 void Worker::on(const Placed& placed) {
   place_ = placed.place;
-  holds_decided_ = placed.holds_decided;
   const bool forgets = world_.scenario.mistake == Mistake::forgets_decided_step;
   if (placed.applies_voted && !forgets) apply(held_.voted);
   if (placed.applies_voted && forgets) held_.step = held_.voted;
   held_.voted = kNoStep;
   inboxes_.erase(inboxes_.begin(), inboxes_.lower_bound(place_.generation));
   broken_.reset();
+  round_ = 0;
+  saver_.emplace(world_, *this,
+                 Saver::Options{.generation = place_.generation, .rank = place_.rank, .ranks = ranks()});
+  save_is_due_ = false;
   enter(Phase::healing);
-  const bool offers = holds_decided_ || world_.scenario.mistake == Mistake::keeps_stale_state;
+  const Mistake mistake = world_.scenario.mistake;
+  const bool is_kept = placed.holds_decided || mistake == Mistake::keeps_stale_state ||
+                       mistake == Mistake::heals_from_older_steps;
+  if (!is_kept || held_.step == kNoStep) return send_all({.kind = DataMessage::Kind::offer, .step = kNoStep});
+  const bool lies = mistake == Mistake::keeps_stale_state;
   send_all({.kind = DataMessage::Kind::offer,
-            .step = world_.checkpoints.newest(),
-            .cells = offers ? cells_ : Cells()});
+            .step = lies ? place_.decided : held_.step,
+            .pieces = pieces_,
+            .cells = cells_});
 }
 
 void Worker::on(const Decided& decided) {
   apply(decided.decision.step);
   held_.voted = kNoStep;
-  if (held_.step % world_.scenario.save_every == 0) save();
-  if (decided.decision.regroup) return ask_for_place("members have come");
+  if (phase_ == Phase::joining) return;  // it has given up, and waits for its disk
+  save_if_due();
+  if (decided.decision.regroup && held_.step != world_.scenario.steps) return drain(false);
   compute();
 }
 
@@ -132,9 +148,16 @@ void Worker::on(const Refused& refused) {
 void Worker::ask_for_place(const std::string& reason) {
   for (const auto& [rank, connection] : std::exchange(peers_, {})) world_.network.close(*connection, *this);
   enter(Phase::joining);
-  world_.trace("member {:x} of node {} joins: held {}, voted {}, generation {}: {}", id(), node(), held_.step,
-               held_.voted, member_.generation(), reason);
-  tell(member_.join(held_, reason));
+  const auto join = [this, reason] {
+    world_.trace("member {:x} of node {} joins: held {}, voted {}, generation {}: {}", id(), node(),
+                 held_.step, held_.voted, member_.generation(), reason);
+    tell(member_.join(held_, reason));
+  };
+  if (saver_) {
+    saver_->stop(join);
+  } else {
+    join();
+  }
 }
 
 void Worker::enter(Phase phase) {
@@ -149,72 +172,59 @@ void Worker::enter(Phase phase) {
 
 void Worker::give_up(const std::string& reason) {
   const Member::State state = member_.state();
-  if (is_hung_ || (state != Member::State::placed && state != Member::State::voted)) return;
+  const bool has_place = state == Member::State::placed || state == Member::State::voted;
+  if (is_hung_ || phase_ == Phase::joining || (!has_place && !is_regrouping())) return;
   ask_for_place(reason);
 }
 
+// It has left its generation in good order, and ends what is under way.
+bool Worker::is_regrouping() const {
+  return member_.state() == Member::State::outside && (phase_ == Phase::draining || phase_ == Phase::waiting);
+}
+
 void Worker::look_at_inbox() {
-  if (is_hung_ || member_.state() != Member::State::placed) return;
+  if (is_hung_ || (member_.state() != Member::State::placed && !is_regrouping())) return;
   if (broken_ && phase_ != Phase::computing) return give_up(*broken_);
-  const Inbox& inbox = inboxes_[place_.generation];
-  const auto all = static_cast<std::size_t>(ranks());
-  if (phase_ == Phase::healing && inbox.offers.size() == all) heal();
-  if (phase_ == Phase::changing && inbox.ready.size() == all) change();
-  if (phase_ == Phase::summing) vote();
-  if (phase_ == Phase::finishing && inbox.committed.contains(world_.scenario.steps)) leave();
-}
-
-void Worker::heal() {
-  Inbox& inbox = inboxes_[place_.generation];
-  Cells together;
-  for (const auto& [rank, offer] : inbox.offers) together.insert(offer.cells.begin(), offer.cells.end());
-  next_step_ = place_.decided;
-  if (!are_all(together)) {
-    next_step_ = inbox.offers.at(0).step;
-    together = world_.checkpoints.load(next_step_);
+  switch (phase_) {
+    case Phase::healing:
+      if (has_all(inbox().offers)) take_offers();
+      break;
+    case Phase::resuming:
+      count_tried();
+      break;
+    case Phase::changing:
+      if (std::ssize(inbox().ready) == ranks()) change();
+      break;
+    case Phase::summing:
+      vote();
+      break;
+    case Phase::draining:
+      hear_tidings();
+      break;
+    default:
+      break;
   }
-  next_cells_.clear();
-  for (const int cell : cells_to_hold(place_.rank, ranks())) next_cells_[cell] = together.at(cell);
-  if (next_step_ == place_.decided) {
-    if (!holds_decided_) cells_.clear();
-    held_.step = next_step_;
-    cells_.insert(next_cells_.begin(), next_cells_.end());
-    world_.checker.see_cells(held_.step, cells_);
-  }
-  enter(Phase::changing);
-  send_all({.kind = DataMessage::Kind::ready});
-}
-
-void Worker::change() {
-  held_.step = next_step_;
-  cells_ = std::move(next_cells_);
-  world_.checker.see_cells(held_.step, cells_);
-  world_.checker.see_begin(place_, held_.step);
-  world_.trace("member {:x} begins generation {} at step {}", id(), place_.generation, held_.step);
-  tell(member_.begun(held_.step));
-  compute();
 }
 
 void Worker::compute() {
-  if (held_.step == world_.scenario.steps) {
-    enter(Phase::finishing);
-    return save();
-  }
+  if (held_.step == world_.scenario.steps) return drain(true);
   enter(Phase::computing);
   after(world_.random.milliseconds(30, 150), [this, entered = progress_] {
     if (entered != progress_ || is_hung_) return;
     enter(Phase::summing);
     send_all({.kind = DataMessage::Kind::sum,
               .step = held_.step + 1,
-              .value = sum_of_lanes(place_.rank, ranks(), held_.step + 1)});
+              .value = sum_of_lanes(place_.rank, ranks(), held_.step + 1),
+              .tidings = saver_->tidings()});
   });
 }
 
 void Worker::vote() {
-  const auto& sums = inboxes_[place_.generation].sums[held_.step + 1];
-  if (sums.size() != static_cast<std::size_t>(ranks())) return;
+  const Inbox::ByRank& sums = inbox().sums[held_.step + 1];
+  if (!has_all(sums)) return;
   voted_sum_ = 0;
-  for (const auto& [rank, sum] : sums) voted_sum_ += sum;
+  for (const auto& [rank, sum] : sums) voted_sum_ += sum.value;
+  saver_->hear(sum_of_tidings(sums));
   held_.voted = held_.step + 1;
   enter(Phase::voting);
   world_.checker.see_vote(id(), place_.generation, held_.voted);
@@ -228,29 +238,32 @@ void Worker::apply(std::int64_t step) {
   world_.checker.see_cells(held_.step, cells_);
 }
 
-void Worker::save() {
-  Cells own;
-  for (const int cell : own_cells(place_.rank, ranks())) own[cell] = cells_.at(cell);
-  const DataMessage saved = {
-      .kind = DataMessage::Kind::saved, .generation = place_.generation, .step = held_.step};
-  after(world_.random.milliseconds(10, 400), [this, own, saved] {
-    world_.checkpoints.put(saved.generation, saved.step, own);
-    if (saved.generation == place_.generation && phase_ != Phase::joining) send_to(0, saved);
-  });
+void Worker::save_if_due() {
+  save_is_due_ = save_is_due_ || held_.step % world_.scenario.save_every == 0;
+  if (!save_is_due_ || !saver_->is_idle() || held_.step == world_.scenario.steps) return;
+  save_is_due_ = false;
+  saver_->begin(held_.step, cells_);
 }
 
-void Worker::commit_when_saved() {
-  for (auto& [step, saved] : inboxes_[place_.generation].saved) {
-    if (saved.size() != static_cast<std::size_t>(ranks())) continue;
-    saved.clear();
-    after(world_.random.milliseconds(1, 100), [this, step = step, generation = place_.generation] {
-      world_.checker.see_checkpoint(step, world_.checkpoints.commit(generation, step));
-      world_.trace("the checkpoint of step {} is committed", step);
-      if (generation == place_.generation && phase_ != Phase::joining) {
-        send_all({.kind = DataMessage::Kind::committed, .step = step});
-      }
-    });
-  }
+// Until no checkpoint is under way; at the end, until that of the last step is there.
+void Worker::drain(bool is_end) {
+  is_ending_ = is_end;
+  enter(Phase::draining);
+  ++round_;
+  send_all({.kind = DataMessage::Kind::tidings, .round = round_, .tidings = saver_->tidings()});
+}
+
+void Worker::hear_tidings() {
+  const Inbox::ByRank& all = inbox().tidings[round_];
+  if (!has_all(all)) return;
+  const std::optional<std::int64_t> saved = saver_->hear(sum_of_tidings(all));
+  if (!is_ending_ && saver_->is_idle()) return ask_for_place("members have come");
+  if (is_ending_ && saved == world_.scenario.steps) return leave();
+  if (is_ending_ && saver_->is_idle()) saver_->begin(held_.step, cells_);
+  enter(Phase::waiting);
+  after(kTidingsInterval, [this, entered = entered_] {
+    if (entered == entered_ && !is_hung_) drain(is_ending_);
+  });
 }
 
 void Worker::leave() {
@@ -294,18 +307,20 @@ void Worker::take(const DataMessage& message) {
     case DataMessage::Kind::offer:
       inbox.offers[message.rank] = message;
       break;
+    case DataMessage::Kind::candidate:
+      inbox.candidates[message.round] = message;
+      break;
+    case DataMessage::Kind::tried:
+      inbox.tried[message.round][message.rank] = message;
+      break;
     case DataMessage::Kind::ready:
       inbox.ready.insert(message.rank);
       break;
     case DataMessage::Kind::sum:
-      inbox.sums[message.step][message.rank] = message.value;
+      inbox.sums[message.step][message.rank] = message;
       break;
-    case DataMessage::Kind::saved:
-      inbox.saved[message.step].insert(message.rank);
-      if (message.generation == place_.generation) commit_when_saved();
-      break;
-    case DataMessage::Kind::committed:
-      inbox.committed.insert(message.step);
+    case DataMessage::Kind::tidings:
+      inbox.tidings[message.round][message.rank] = message;
       break;
   }
   look_at_inbox();

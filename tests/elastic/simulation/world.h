@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the processes of a simulated run share: time, chance, network, disk, checkpoints, and the eyes that
-// watch.
+// What the processes of a simulated run share: time, chance, network, disks, and the eyes that watch.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,29 +15,12 @@
 #include "tests/elastic/simulation/disk.h"
 #include "tests/elastic/simulation/network.h"
 #include "tests/elastic/simulation/scenario.h"
+#include "tests/support/files.h"
 
 namespace lockstep::elastic::simulation {
 
 class CoordinatorProcess;
 class Worker;
-
-// Checkpoints, reduced to what matters here: those that were committed.
-class Checkpoints {
- public:
-  void put(Generation generation, std::int64_t step, const Cells& cells) {
-    parts_[{generation, step}].insert(cells.begin(), cells.end());
-  }
-  const Cells& commit(Generation generation, std::int64_t step) {
-    return committed_[step] = parts_[{generation, step}];
-  }
-  std::int64_t newest() const { return committed_.empty() ? 0 : committed_.rbegin()->first; }
-  // That of step 0, which is not committed, is made from nothing.
-  Cells load(std::int64_t step) const;
-
- private:
-  std::map<std::pair<Generation, std::int64_t>, Cells> parts_;
-  std::map<std::int64_t, Cells> committed_;
-};
 
 class World {
  public:
@@ -55,6 +37,18 @@ class World {
   void start_coordinator();
   void start_worker(int node);
   std::vector<Worker*> workers();  // that live
+  // The folder of the checkpoints, which all workers see.
+  std::string store_folder() const { return folder_.path("shared/checkpoints"); }
+  // A worker has reported a checkpoint as committed.
+  void see_commit(std::int64_t step);
+  // After every work on the shared disk. When it went down meanwhile, decides what is left of it and of who
+  // was at work.
+  void settle_shared_disk(Worker& worker);
+  // What a worker reads of the checkpoint of a step; none when it is not there or not good.
+  std::optional<Cells> read_checkpoint(std::int64_t step, const std::vector<Range>& pieces) const;
+  // The newest checkpoint that is promised can be read; 0: there is none.
+  std::int64_t see_newest_checkpoint();
+
   bool has_ended() const { return has_ended_; }
   const End& end() const { return end_; }
 
@@ -67,13 +61,21 @@ class World {
   Scenario scenario;
   Random& random;
   Events events;
+  Tally tally;
+
+ private:
+  test::TemporaryFolder folder_;
+
+ public:
   Network network;
-  MemoryDisk disk;
-  Checkpoints checkpoints;
+  SimulatedDisk disk;         // of the coordinator
+  SimulatedDisk shared_disk;  // of the checkpoints
+  const std::string log_path;
   Checker checker;
 
  private:
   void print(const std::string& line) const;
+  void see_promised(std::int64_t step) const;
 
   std::vector<std::unique_ptr<CoordinatorProcess>> coordinators_;  // the last one is the present one
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The figures of docs/chaos.md, one after the other, with what they were measured on: about 50 minutes.
+# usage: run_bars.sh [LOCKSTEP]     default: build/release/bin/lockstep; run it on an idle machine
+set -eu
+lockstep=${1:-build/release/bin/lockstep}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+case_of() {
+  printf '\n## %s\n' "$1"
+  shift
+  printf '$ lockstep %s\n' "$*"
+  "$lockstep" "$@"
+}
+
+printf 'date: %s\ncommit: %s\n' "$(date -u +%F)" "$(git describe --always --dirty)"
+printf 'machine: %s, %s cores, Linux %s\n' "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(uname -r)"
+printf 'PyTorch: %s\n' "$(/usr/bin/python3 -c 'import torch; print(torch.__version__)')"
+printf 'load before: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
+
+# The small model: a llama of 14 million parameters, in bf16, on text of 4 million bytes.
+model='--model.name llama --model.layers 6 --model.width 384 --model.heads 6 --model.kv_heads 6 --model.ffn_width 1024
+  --model.vocab_size 8192 --model.tied_embeddings true --training.dtype bf16 --training.seq_len 128
+  --training.micro_batch_size 1'
+chaos='--workers 4 --mtbf 20s --gap 5s --checkpoint.interval -1 --checkpoint.mtbf_seconds 20'
+seq 1 600000 > "$folder/text"
+"$lockstep" prepare "$folder/text" --tokenizer bytes --output "$folder/corpus"
+printf '[data]\ntrain = ["%s/corpus"]\n[metrics]\nenable_tensorboard = false\n' "$folder" > "$folder/run.toml"
+
+# shellcheck disable=SC2086
+{
+  case_of 'cost of fault tolerance without faults: lockstep is without it, elastic with it' \
+    bench train --preset llama-tiny $model --workers 4 --steps 60 --turns 9 --against elastic
+  case_of 'a kill every 20 s, and the same under torchrun' \
+    chaos "$folder/run.toml" $model $chaos --faults kill --for 10m --against torchrun --output "$folder/kills"
+  case_of '20 kills and 3 resizes' \
+    chaos "$folder/run.toml" $model $chaos --kills 20 --resizes 3 --output "$folder/resizes"
+}
+
+printf '\nload after: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"

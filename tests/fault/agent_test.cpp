@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run on two hosts, as network namespaces: `lockstep train --listen` on the first, `lockstep agent` on the
+// other, and what can happen to the link and to the agent.
+#include <csignal>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/elastic_program.h"
+#include "tests/support/two_hosts.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kPort = 29400;
+const Environment kSecret = {{"LOCKSTEP_SECRET", "two hosts and one secret"}};
+
+class Agent : public ElasticProgram {
+ protected:
+  Agent() : ElasticProgram(120) {}
+
+  static std::string listening() { return fmt::format("{}:{}", test::TwoHosts::address(0), kPort); }
+
+  void train_whole() { ElasticProgram::train_whole({"--training.threads", "1"}); }
+
+  // Slow enough for others to come while it trains.
+  Program start_run(const std::string& run, int step_ms) const {
+    const Flags flags =
+        flags_of(run, {"--workers", "2", "--listen", listening(), "--elastic.max_workers", "4",
+                       "--elastic.beat_timeout_seconds", "2", "--training.threads", "1"});
+    Environment environment = kSecret;
+    environment["LOCKSTEP_FAILPOINTS"] = fmt::format("train.step.begun:sleep({})", step_ms);
+    return start_on(0, flags, environment);
+  }
+
+  Program start_agent(const std::string& run, const Flags& more = {},
+                      const Environment& extra = kSecret) const {
+    Flags flags = flags_of(run, {"--elastic.max_workers", "4", "--elastic.beat_timeout_seconds", "2",
+                                 "--training.threads", "1"});
+    flags.front() = "agent";
+    flags.insert(flags.end(), {"--workers", "2", "--join", listening()});
+    flags.insert(flags.end(), more.begin(), more.end());
+    return start_on(1, flags, extra);
+  }
+
+  // Until the run has said this so often.
+  void wait_for(const std::string& run, const std::string& line, std::size_t times = 1) const {
+    const auto said = [&] {
+      std::size_t count = 0;
+      const std::string log = read_file(folder_.path(run) + "/log.txt");
+      for (std::size_t at = log.find(line); at != std::string::npos; at = log.find(line, at + 1)) ++count;
+      return count;
+    };
+    for (int i = 0; i < 3000 && said() < times; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_GE(said(), times) << line;
+  }
+
+  test::TwoHosts hosts_;
+
+ private:
+  Program start_on(int host, const Flags& flags, const Environment& extra) const {
+    return start_shell(fmt::format("exec nsenter --net=/run/netns/{} \"$LOCKSTEP\" {}", hosts_.space(host),
+                                   fmt::join(flags, " ")),
+                       extra);
+  }
+};
+
+TEST_F(Agent, AddsWorkersAndMayDieAndBeReplaced) {
+  train_whole();
+  Program program = start_run("agent", 100);
+  {
+    Program agent = start_agent("agent");
+    wait_for("agent", "4 workers went on after step");
+    agent.kill_alone();
+  }
+  wait_for("agent", "2 workers went on after step");
+  Program another = start_agent("agent");
+  wait_for("agent", "4 workers went on after step", 2);
+  expect_whole("agent", program.finish());
+  const Finished of_agent = another.finish();
+  EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
+}
+
+TEST_F(Agent, IsLostWithTheLinkAndComesBackWithIt) {
+  train_whole();
+  Program program = start_run("cut", 200);
+  Program agent = start_agent("cut");
+  wait_for("cut", "4 workers went on after step");
+  hosts_.cut();
+  wait_for("cut", "2 workers went on after step");
+  wait_for_more_steps("cut");
+  hosts_.mend();
+  wait_for("cut", "4 workers went on after step", 2);
+  const Finished finished = program.finish();
+  expect_whole("cut", finished);
+  EXPECT_THAT(finished.output, Not(HasSubstr("resumed ")));
+  const Finished of_agent = agent.finish();
+  EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
+  EXPECT_THAT(of_agent.error_output, HasSubstr("it starts again"));
+}
+
+TEST_F(Agent, OverASlowLinkNobodyIsLost) {
+  train_whole();
+  hosts_.limit_rate("20mbit");
+  Program program = start_run("rate", 20);
+  Program agent = start_agent("rate");
+  wait_for("rate", "4 workers went on after step");
+  const Finished finished = program.finish();
+  expect_whole("rate", finished);
+  EXPECT_THAT(finished.output, Not(HasSubstr("2 workers went on"))) << finished.error_output;
+  EXPECT_THAT(finished.error_output, Not(HasSubstr("nothing was heard of it")));
+  EXPECT_EQ(agent.finish().exit_code, 0);
+}
+
+// What nobody at the run notices.
+TEST_F(Agent, SaysWhatIsWrong) {
+  train_whole();
+  Program program = start_run("wrong", 50);
+  wait_for_steps("wrong", 1);
+  const Finished other_run = start_agent("wrong", {"--training.seed", "7"}).finish();
+  EXPECT_EQ(other_run.exit_code, 2);
+  EXPECT_THAT(other_run.error_output, HasSubstr("is not the run of the coordinator"));
+  const Finished other_secret =
+      start_agent("wrong", {}, {{"LOCKSTEP_SECRET", "another secret, as long"}}).finish();
+  EXPECT_EQ(other_secret.exit_code, 75);
+  EXPECT_THAT(other_secret.error_output, HasSubstr("secret"));
+  const Finished no_secret = start_agent("wrong", {}, {}).finish();
+  EXPECT_EQ(no_secret.exit_code, 2);
+  EXPECT_THAT(no_secret.error_output, HasSubstr("secret"));
+  expect_whole("wrong", program.finish());
+}
+
+}  // namespace
+}  // namespace lockstep::testing
