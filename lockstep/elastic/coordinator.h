@@ -85,7 +85,7 @@ class Coordinator {
   Outputs lose(MemberId member, const std::string& reason, Time now);
   // Looks at what time alone brings; call it at least whenever next_deadline() has passed, and after
   // everything that has come until then was handed in: who has slept itself must not take the others for
-  // silent.
+  // silent. So `now` is when that was begun, and may be before the time of what was handed in since.
   Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
 

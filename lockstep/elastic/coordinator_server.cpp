@@ -38,8 +38,7 @@ CoordinatorServer::CoordinatorServer(Options options)
     : options_(std::move(options)),
       log_(options_.log_path),
       history_(options_.history_path),
-      time_(now()),
-      coordinator_(with_log(options_, log_), time_),
+      coordinator_(with_log(options_, log_), now()),
       listener_(options_.listen, options_.credentials),
       meetings_(options_.listen, options_.credentials) {}
 
@@ -66,15 +65,15 @@ std::optional<Clock::time_point> CoordinatorServer::next_deadline() const {
 
 // --- What comes in
 
-// Until its end no time passes for the coordinator: when this process stands still in the middle of it, what
-// was said meanwhile is heard in the next turn, before anybody is found silent.
 void CoordinatorServer::turn() {
-  time_ = now();
+  // Who is silent is judged by when this began: should the process stand still in the middle, what was said
+  // meanwhile is heard in the next turn, before time has passed for anybody.
+  const Time began = now();
   admit();
   listen_to_agents();
   for (Guest& guest : guests_) listen_to(guest);
   drop_lost();
-  perform(coordinator_.tick(time_));
+  perform(coordinator_.tick(began));
   drop_lost();
 }
 
@@ -134,7 +133,7 @@ void CoordinatorServer::hear(Guest& guest, const FromMember& message) {
   }
   if (member != guest.member || member == 0) throw DataError("a member speaks for another one");
   note(message);
-  perform(coordinator_.hear(message, time_));
+  perform(coordinator_.hear(message, now()));
   // The end of the connection tells it that it was heard.
   if (std::holds_alternative<Leave>(message)) drop(guest, "it has left");
 }
@@ -175,17 +174,12 @@ void CoordinatorServer::drop_lost() {
     const MemberId member = guest->member;
     const std::string reason = *guest->lost;
     guests_.erase(guest);
-    if (member != 0) give_up(member, reason);
+    if (member != 0) lose(member, reason);
   }
 }
 
 void CoordinatorServer::lose(MemberId member, const std::string& reason) {
-  time_ = now();
-  give_up(member, reason);
-}
-
-void CoordinatorServer::give_up(MemberId member, const std::string& reason) {
-  perform(coordinator_.lose(member, reason, time_));
+  perform(coordinator_.lose(member, reason, now()));
 }
 
 // --- What is to be done

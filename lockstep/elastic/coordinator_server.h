@@ -73,7 +73,6 @@ class CoordinatorServer final : public Control {
   Guest* guest_of(MemberId member);
   static void drop(Guest& guest, const std::string& reason);
   void drop_lost();
-  void give_up(MemberId member, const std::string& reason);
   void perform(const Outputs& outputs);
   void perform(const Send& send);
   void perform(const Record& record);
@@ -85,7 +84,6 @@ class CoordinatorServer final : public Control {
   Options options_;
   DecisionLog log_;
   History history_;
-  Time time_;  // when the present turn began, or a loss was told
   Coordinator coordinator_;
   transport::Listener listener_;
   MeetingPlace meetings_;

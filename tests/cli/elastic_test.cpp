@@ -120,7 +120,7 @@ TEST_F(ElasticProgram, TooFewWorkersWaitAndEnd) {
   train_whole();
   Program program(
       flags_of("few", {"--workers", "2", "--elastic.min_workers", "2", "--elastic.max_restarts", "0",
-                       "--elastic.join_timeout_seconds", "0.5", "--checkpoint.interval", "5"}));
+                       "--elastic.join_timeout_seconds", "5", "--checkpoint.interval", "5"}));
   wait_for_steps("few", 8);
   ::kill(workers_of("few").back(), SIGKILL);
   const Finished finished = program.finish();
