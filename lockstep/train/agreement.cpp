@@ -117,6 +117,14 @@ void together(const comm::Communicator& world, const std::function<void()>& body
   throw ToldElsewhere(error_of(static_cast<ErrorKind>(*first), fmt::format("rank {} failed", rank)));
 }
 
+void part(const comm::Communicator& world) {
+  try {
+    world.barrier();
+  } catch (const CommError&) {
+    // Somebody has left: then all have come this far.
+  }
+}
+
 void refuse_together(const comm::Communicator& world, const std::string& sentence) {
   if (world.rank() == 0) throw UsageError(sentence);
   throw ToldElsewhere(std::make_exception_ptr(UsageError(sentence)));

@@ -32,6 +32,10 @@ class ToldElsewhere : public Error {
 // such rank raises that, and all others ToldElsewhere.
 void together(const comm::Communicator& world, const std::function<void()>& body);
 
+// Before some ranks leave because of what all have just learned together: returns when all know it. Whoever
+// leaves sooner breaks the operation by which others learn it.
+void part(const comm::Communicator& world);
+
 // On all ranks, for the same reason: UsageError on rank 0, ToldElsewhere on the others.
 [[noreturn]] void refuse_together(const comm::Communicator& world, const std::string& sentence);
 

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/hash.h"
+#include "lockstep/train/agreement.h"
 
 namespace lockstep::train {
 namespace {
@@ -154,19 +155,13 @@ void require_equal_copies(const Holding& holding, const Weights& weights, const 
   const Verdict mine = verdict_here(holding, weights, mirror);
   std::vector<Rank> wrong;
   std::vector<Rank> undecided;
-  try {
-    const std::vector<std::int64_t> verdicts = told_by_all(holding.groups.world, std::int64_t{mine});
-    for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
-      if (verdicts[rank] == is_wrong) wrong.push_back(static_cast<Rank>(rank));
-      if (verdicts[rank] == is_undecided) undecided.push_back(static_cast<Rank>(rank));
-    }
-  } catch (const CommError& error) {
-    // Others may have heard the verdict before this rank, and left.
-    if (mine == is_right) throw;
-    throw CorruptState(
-        fmt::format("after step {} the weights of this rank are not those of the others", step));
+  const std::vector<std::int64_t> verdicts = told_by_all(holding.groups.world, std::int64_t{mine});
+  for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
+    if (verdicts[rank] == is_wrong) wrong.push_back(static_cast<Rank>(rank));
+    if (verdicts[rank] == is_undecided) undecided.push_back(static_cast<Rank>(rank));
   }
   if (wrong.empty() && undecided.empty()) return;
+  part(holding.groups.world);
   std::vector<std::string> parts;
   if (!wrong.empty()) {
     parts.push_back(

@@ -299,6 +299,7 @@ class Training::Impl {
   }
 
   [[noreturn]] void evict(const SpeedReport& report) const {
+    part(world_);
     const std::string what = to_text(report) + ": it has to leave";
     if (report.slowest.rank == world_.rank()) throw Evicted(what);
     throw CommError(what);

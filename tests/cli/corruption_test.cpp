@@ -78,7 +78,6 @@ TEST_F(Corruption, TwiceEndsTheProcess) {
   expect_whole("twice", finished);
   EXPECT_THAT(finished.error_output,
               HasSubstr("this worker leaves the run: after step 6 the weights of rank 1"));
-  EXPECT_THAT(finished.error_output, HasSubstr("it starts again"));
 }
 
 }  // namespace
