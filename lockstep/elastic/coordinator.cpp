@@ -2,6 +2,7 @@
 #include "lockstep/elastic/coordinator.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -273,23 +274,28 @@ Coordinator::Known* Coordinator::placed(MemberId member, Generation generation) 
 }
 
 std::vector<MemberId> Coordinator::waiting() const {
-  std::vector<std::pair<std::pair<std::size_t, std::uint64_t>, MemberId>> by_rank_and_order;
+  // The newest generation first: what it holds is what counts, whether or not the log knew of it.
+  using Place = std::tuple<Generation, bool, std::size_t, std::uint64_t>;
+  std::vector<std::pair<Place, MemberId>> by_place;
   for (const auto& [member, known] : known_) {
     if (!known.wants_place) continue;
     const auto rank = static_cast<std::size_t>(std::ranges::find(members_, member) - members_.begin());
-    by_rank_and_order.push_back({{rank, known.order}, member});
+    const bool is_away = known.join.host != options_.host;
+    by_place.push_back({{~known.join.generation, is_away, rank, known.order}, member});
   }
-  std::ranges::sort(by_rank_and_order);
+  std::ranges::sort(by_place);
   std::vector<MemberId> members;
-  for (const auto& [place, member] : by_rank_and_order) members.push_back(member);
+  for (const auto& [place, member] : by_place) members.push_back(member);
   return members;
 }
 
 std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members) const {
   std::vector<Candidate> candidates;
   for (const MemberId member : members) candidates.push_back({member, known_.at(member).join.host});
-  std::ranges::stable_partition(candidates, [&](const Candidate& one) { return one.host == options_.host; });
-  return choose_members(std::move(candidates), size_of(options_));
+  std::vector<MemberId> chosen = choose_members(std::move(candidates), size_of(options_));
+  std::ranges::stable_partition(
+      chosen, [&](MemberId member) { return known_.at(member).join.host == options_.host; });
+  return chosen;
 }
 
 bool Coordinator::would_grow() const {

@@ -34,8 +34,8 @@ struct CoordinatorOptions {
   Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
   Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
   Time join_timeout = std::chrono::seconds(60);   // so long a run with too few members waits for more
-  // Of the coordinator: members of this host come first, also as ranks. Rank 0 has the files of the run, and
-  // who is cut off with them keeps them from the others. Empty: none.
+  // Of the coordinator: members of this host have the first ranks. Rank 0 has the files of the run, and who
+  // is cut off with them keeps them from the others. Empty: none.
   std::string host = {};
   LossLimits losses = {};  // of hosts; a flapping one gets no place
   // What the log knows of (decision_log.h): the last generation, its members by rank, what was decided.
@@ -129,7 +129,8 @@ class Coordinator {
   void form(const std::vector<MemberId>& members, Time now);
   void end(bool is_finished, const std::string& reason);
 
-  // Those that want a place: the members of the last generation first, by rank, then by age.
+  // Those that want a place: first who was in the newest generation, then those of this host, by rank, then
+  // by age.
   std::vector<MemberId> waiting() const;
   std::vector<MemberId> choose(const std::vector<MemberId>& members) const;  // none: too few
   bool would_grow() const;

@@ -94,6 +94,19 @@ TEST(CoordinatorRestart, WithoutKnownMembersAllThatTheRunWasStartedWithAreAwaite
   EXPECT_EQ(rig.coordinator.generation(), 8u);
 }
 
+// Seed 19623 of the simulator: others were taken, and what these held was lost.
+TEST(CoordinatorRestart, WhoHoldsTheNewestStateIsTakenFirstAlsoWhenTheLogKnowsNobody) {
+  CoordinatorOptions options = options_for(3);
+  options.max_members = 2;
+  options.last_generation = 7;
+  Rig rig(options);
+  rig.join(8, "a", {.generation = 6, .held = 99});
+  rig.join(9, "a");
+  rig.join(1, "a", {.generation = 7, .held = 44});
+  EXPECT_THAT(rig.members(), ElementsAre(1, 8));
+  EXPECT_EQ(rig.sent<Place>().decided, 44);
+}
+
 TEST(CoordinatorRestart, AMemberThatHadDoneEverythingEndsTheRun) {
   Rig rig = restarted();
   rig.hear(Leave{2});
