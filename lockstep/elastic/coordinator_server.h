@@ -27,7 +27,7 @@ class CoordinatorServer final : public Control {
     transport::Credentials credentials;  // role "elastic"; run, secret and TLS also of the meetings
     CoordinatorOptions coordinator;      // last_generation and decided are the log's
     std::string log_path;
-    std::string brief;           // what every agent is told first
+    std::string brief = {};      // what every agent is told first
     bool awaits_members = true;  // false: those that the log knows of cannot come back
   };
   // UsageError as transport::Listener; errors of the log.

@@ -40,9 +40,9 @@ struct SupervisorOptions {
   std::chrono::milliseconds beat_timeout{10'000};
   std::chrono::milliseconds stall_timeout{60'000};
   std::chrono::milliseconds join_timeout{60'000};
-  std::string run;       // its name, as agents know it; empty: made up, for this host alone
-  std::string log_path;  // of the decisions; made when it is not there
-  std::string brief;     // what agents on other hosts are told of the run
+  std::string run;         // its name, as agents know it; empty: made up, for this host alone
+  std::string log_path;    // of the decisions; made when it is not there
+  std::string brief = {};  // what agents on other hosts are told of the run
   std::optional<transport::Address> listen;  // none: a free port on loopback, for this host alone
 };
 
