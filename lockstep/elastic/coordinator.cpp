@@ -275,8 +275,8 @@ Coordinator::Known* Coordinator::placed(MemberId member, Generation generation) 
 
 std::vector<MemberId> Coordinator::waiting() const {
   // The newest generation first: what it holds is what counts, whether or not the log knew of it.
-  using Place = std::tuple<Generation, bool, std::size_t, std::uint64_t>;
-  std::vector<std::pair<Place, MemberId>> by_place;
+  using Precedence = std::tuple<Generation, bool, std::size_t, std::uint64_t>;
+  std::vector<std::pair<Precedence, MemberId>> by_place;
   for (const auto& [member, known] : known_) {
     if (!known.wants_place) continue;
     const auto rank = static_cast<std::size_t>(std::ranges::find(members_, member) - members_.begin());

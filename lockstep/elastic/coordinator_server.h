@@ -29,7 +29,7 @@ class CoordinatorServer final : public Control {
     CoordinatorOptions coordinator;      // last_generation and decided are the log's
     std::string log_path;
     std::string history_path = {};  // as History takes it
-    std::string brief;              // what every agent is told first
+    std::string brief = {};         // what every agent is told first
     bool awaits_members = true;     // false: those that the log knows of cannot come back
   };
   // UsageError as transport::Listener; errors of the log.

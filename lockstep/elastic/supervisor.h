@@ -43,7 +43,7 @@ struct SupervisorOptions {
   std::string run;           // its name, as agents know it; empty: made up, for this host alone
   std::string log_path;      // of the decisions; made when it is not there
   std::string history_path;  // of what became of the generations (history.h); empty: none
-  std::string brief;         // what agents on other hosts are told of the run
+  std::string brief = {};    // what agents on other hosts are told of the run
   std::optional<transport::Address> listen;  // none: a free port on loopback, for this host alone
 };
 
