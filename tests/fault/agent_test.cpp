@@ -45,7 +45,7 @@ class Agent : public ElasticProgram {
     return start_on(1, agent_flags(run, more), extra);
   }
 
-  // One that finds an empty file where the others have this one.
+  // One that finds no regular file where the others have this one.
   Program start_agent_without(const std::string& file, const std::string& run) const {
     return start_shell(fmt::format("exec unshare --mount sh -c 'mount --bind /dev/null {} && {}'", file,
                                    command_on(1, agent_flags(run, {}))),
@@ -156,8 +156,8 @@ TEST_F(Agent, WithoutTheDataEndsAlone) {
   Program program = start_run("data", 50);
   wait_for_steps("data", 1);
   const Finished agent = start_agent_without(folder_.path("corpus") + ".bin", "data").finish();
-  EXPECT_EQ(agent.exit_code, 65) << agent.error_output;
-  EXPECT_THAT(agent.error_output, HasSubstr("corpus.bin"));
+  EXPECT_EQ(agent.exit_code, 2) << agent.error_output;
+  EXPECT_THAT(agent.error_output, HasSubstr("corpus.bin: it is not a regular file"));
   const Finished finished = program.finish();
   expect_whole("data", finished);
   EXPECT_THAT(finished.output, Not(HasSubstr("resumed ")));
