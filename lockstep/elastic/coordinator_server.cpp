@@ -193,6 +193,14 @@ void CoordinatorServer::perform(const Outputs& outputs) {
     if (abandon != nullptr) abandoned_for = abandon->reason;
   }
   history_.look(coordinator_, abandoned_for);
+  tell_failed_start();
+}
+
+// Nothing else tells of them: no process has ended.
+void CoordinatorServer::tell_failed_start() {
+  const std::size_t count = coordinator_.failed_starts().count();
+  if (count > failed_starts_) log::warning(coordinator_.failed_starts().to_string());
+  failed_starts_ = count;
 }
 
 void CoordinatorServer::perform(const Send& send) {

@@ -74,6 +74,7 @@ class CoordinatorServer final : public Control {
   static void drop(Guest& guest, const std::string& reason);
   void drop_lost();
   void perform(const Outputs& outputs);
+  void tell_failed_start();
   void perform(const Send& send);
   void perform(const Record& record);
   void perform(const Fence& fence);
@@ -92,6 +93,7 @@ class CoordinatorServer final : public Control {
   std::list<Guest> guests_;
   std::list<ControlChannel> agents_;
   std::map<MemberId, Known> known_;
+  std::size_t failed_starts_ = 0;  // that were told of
   std::vector<Fence> fences_;
   std::optional<End> end_;
 };
