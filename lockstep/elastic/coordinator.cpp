@@ -279,6 +279,11 @@ void Coordinator::end(bool is_finished, const std::string& reason) {
   outputs_.push_back(End{is_finished, reason});
 }
 
+Outputs Coordinator::give_up(const std::string& reason) {
+  if (phase_ != Phase::ended) end(false, reason);
+  return take_outputs();
+}
+
 void Coordinator::dismiss(MemberId member, const std::string& reason, bool is_over) {
   outputs_.push_back(Send{member, Dismiss{is_over, reason}});
 }

@@ -93,6 +93,8 @@ class Coordinator {
   // silent. So `now` is when that was begun, and may be before the time of what was handed in since.
   Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
+  // Whoever runs it cannot do what it says: the run ends, and may go on another time.
+  Outputs give_up(const std::string& reason);
 
   Generation generation() const { return generation_; }          // the present one, or the last
   bool is_running() const { return phase_ == Phase::running; }   // a generation is under way

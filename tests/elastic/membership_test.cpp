@@ -3,6 +3,7 @@
 // Workers and coordinator over loopback, in threads of one process.
 #include "lockstep/elastic/membership.h"
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <latch>
@@ -17,6 +18,7 @@
 
 #include "lockstep/elastic/coordinator_server.h"
 
+#include "tests/checkpoint/test_disks.h"
 #include "tests/elastic/served_coordinator.h"
 #include "tests/support/error_of.h"
 #include "tests/support/files.h"
@@ -28,6 +30,20 @@ namespace {
 using namespace std::chrono_literals;
 using test::error_of;
 using testing::HasSubstr;
+
+// Full for as long as it is said to be.
+class FullDisk : public checkpoint::testing::HastyDisk {
+ public:
+  std::atomic<bool> is_full = true;
+  std::atomic<int> failures = 0;
+
+ protected:
+  void write(File& file, ConstBytes bytes) override {
+    if (!is_full) return HastyDisk::write(file, bytes);
+    ++failures;
+    throw UsageError("cannot write the log: no room");
+  }
+};
 
 class Members : public testing::Test {
  protected:
@@ -185,6 +201,39 @@ TEST_F(Members, AreDismissedWhenTheRunIsOver) {
   for (bool is_over = false; !is_over; std::this_thread::sleep_for(1ms)) {
     server_->with([&](CoordinatorServer& server) { is_over = server.end() && server.end()->is_finished; });
   }
+}
+
+// For longer than anybody may stand still.
+TEST_F(Members, WaitForALogThatCannotBeWritten) {
+  FullDisk disk;
+  CoordinatorServer::Options on_disk = options(2);
+  on_disk.disk = &disk;
+  on_disk.coordinator.stall_timeout = 2s;
+  server_ = std::make_unique<ServedCoordinator>(on_disk);
+  const auto first = member();
+  const auto second = member();
+  auto places = std::async(std::launch::async, [&] { return take_places({first.get(), second.get()}, {}); });
+  while (disk.failures < 5) std::this_thread::sleep_for(1ms);
+  disk.is_full = false;
+  EXPECT_EQ(places.get()[0].generation, 1U);
+  for (const auto& one : {first.get(), second.get()}) one->begun(0);
+  for (const Decision& decision : vote({first.get(), second.get()}, 1)) EXPECT_EQ(decision.generation, 1U);
+  server_->with([](CoordinatorServer& server) { EXPECT_TRUE(server.take_fences().empty()); });
+}
+
+TEST_F(Members, EndWhenTheLogCannotBeWrittenForLong) {
+  FullDisk disk;
+  CoordinatorServer::Options on_disk = options(1);
+  on_disk.disk = &disk;
+  on_disk.coordinator.join_timeout = 250ms;
+  server_ = std::make_unique<ServedCoordinator>(on_disk);
+  const auto first = member();
+  EXPECT_THAT(error_of<Dismissed>([&] { first->take_place({}, "new"); }), HasSubstr("no room"));
+  server_->with([](CoordinatorServer& server) {
+    ASSERT_TRUE(server.end());
+    EXPECT_FALSE(server.end()->is_finished);
+    EXPECT_THAT(server.end()->reason, HasSubstr("no room"));
+  });
 }
 
 // Of another run, with garbage, or with nothing to say: the members do not notice.
