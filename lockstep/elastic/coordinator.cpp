@@ -135,11 +135,11 @@ void Coordinator::decide_if_all_voted() {
 }
 
 void Coordinator::on(const Leave& leave, Time) {
+  // One whose connection had ended says it over the next one, and was taken for lost meanwhile.
   const auto known = known_.find(leave.member);
-  if (known == known_.end()) return;
-  const bool had_place = !known->second.wants_place;
-  known_.erase(known);
-  if (!had_place || phase_ == Phase::finishing) return;
+  const bool had_place = known == known_.end() ? is_member(leave.member) : !known->second.wants_place;
+  if (known != known_.end()) known_.erase(known);
+  if (!had_place || phase_ == Phase::finishing || phase_ == Phase::ended) return;
   phase_ = Phase::finishing;
   has_left_ = true;
   for (const MemberId member : waiting()) {

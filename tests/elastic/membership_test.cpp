@@ -189,6 +189,23 @@ TEST_F(Members, ComeBackToACoordinatorThatWasAway) {
   EXPECT_GT(place.get().generation, generation);
 }
 
+TEST_F(Members, LeaveACoordinatorThatWasAway) {
+  serve(1);
+  const auto first = member();
+  first->take_place({}, "new");
+  first->begun(0);
+  const std::uint16_t port = server_->address().port;
+  server_.reset();
+  EXPECT_THROW(first->vote(1), GenerationLost);
+  auto left = std::async(std::launch::async, [&] { first->leave(); });
+  server_ = std::make_unique<ServedCoordinator>(options(1, port));
+  left.get();
+  server_->with([&](CoordinatorServer& server) {
+    EXPECT_TRUE(server.standing(first->id()).has_left.value_or(false));
+    EXPECT_TRUE(server.end() && server.end()->is_finished);
+  });
+}
+
 TEST_F(Members, AreDismissedWhenTheRunIsOver) {
   serve(1);
   const auto first = member();
