@@ -62,6 +62,13 @@ class Members : public testing::Test {
   }
 
   void serve(int members) { server_ = std::make_unique<ServedCoordinator>(options(members)); }
+  void serve_on(Disk& disk, int members, Time stall_timeout, Time join_timeout) {
+    CoordinatorServer::Options on_disk = options(members);
+    on_disk.disk = &disk;
+    on_disk.coordinator.stall_timeout = stall_timeout;
+    on_disk.coordinator.join_timeout = join_timeout;
+    server_ = std::make_unique<ServedCoordinator>(on_disk);
+  }
 
   std::unique_ptr<Membership> member() const {
     Membership::Options options;
@@ -223,10 +230,7 @@ TEST_F(Members, AreDismissedWhenTheRunIsOver) {
 // For longer than anybody may stand still.
 TEST_F(Members, WaitForALogThatCannotBeWritten) {
   FullDisk disk;
-  CoordinatorServer::Options on_disk = options(2);
-  on_disk.disk = &disk;
-  on_disk.coordinator.stall_timeout = 2s;
-  server_ = std::make_unique<ServedCoordinator>(on_disk);
+  serve_on(disk, 2, 2s, 60s);
   const auto first = member();
   const auto second = member();
   auto places = std::async(std::launch::async, [&] { return take_places({first.get(), second.get()}, {}); });
@@ -236,14 +240,12 @@ TEST_F(Members, WaitForALogThatCannotBeWritten) {
   for (const auto& one : {first.get(), second.get()}) one->begun(0);
   for (const Decision& decision : vote({first.get(), second.get()}, 1)) EXPECT_EQ(decision.generation, 1U);
   server_->with([](CoordinatorServer& server) { EXPECT_TRUE(server.take_fences().empty()); });
+  server_.reset();
 }
 
 TEST_F(Members, EndWhenTheLogCannotBeWrittenForLong) {
   FullDisk disk;
-  CoordinatorServer::Options on_disk = options(1);
-  on_disk.disk = &disk;
-  on_disk.coordinator.join_timeout = 250ms;
-  server_ = std::make_unique<ServedCoordinator>(on_disk);
+  serve_on(disk, 1, 60s, 250ms);
   const auto first = member();
   EXPECT_THAT(error_of<Dismissed>([&] { first->take_place({}, "new"); }), HasSubstr("no room"));
   server_->with([](CoordinatorServer& server) {
@@ -251,6 +253,7 @@ TEST_F(Members, EndWhenTheLogCannotBeWrittenForLong) {
     EXPECT_FALSE(server.end()->is_finished);
     EXPECT_THAT(server.end()->reason, HasSubstr("no room"));
   });
+  server_.reset();
 }
 
 // Of another run, with garbage, or with nothing to say: the members do not notice.
