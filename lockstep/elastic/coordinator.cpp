@@ -79,7 +79,7 @@ void Coordinator::on(const Join& join, Time now) {
   if (!is_new && join.attempt <= known.join.attempt) return;
   const bool leaves = phase_ == Phase::running && !known.wants_place;
   known = {.join = join, .order = is_new ? ++joins_ : known.order, .liveness = Liveness(now)};
-  if (leaves) abandon(fmt::format("member {:x} has left: {}", join.member, join.reason), now);
+  if (leaves) fail(fmt::format("member {:x} has left: {}", join.member, join.reason), now);
 }
 
 void Coordinator::on(const Begun& begun, Time now) {
@@ -95,7 +95,7 @@ void Coordinator::begin_if_all_have(Time now) {
     const std::optional<std::int64_t> other = known_.at(member).begun;
     if (!other || !step) return;
     if (*other != *step) {
-      return abandon(fmt::format("members disagree whether to go on from step {} or {}", *step, *other), now);
+      return fail(fmt::format("members disagree whether to go on from step {} or {}", *step, *other), now);
     }
   }
   has_begun_ = true;
@@ -124,6 +124,8 @@ void Coordinator::decide_if_all_voted() {
   const auto has_voted = [&](MemberId member) { return known_.at(member).has_voted; };
   if (!std::ranges::all_of(members_, has_voted)) return;
   ++decided_;
+  has_decided_ = true;
+  failed_starts_.forget();
   const bool regroup = would_grow();
   for (const MemberId member : members_) {
     known_.at(member).has_voted = false;
@@ -133,11 +135,11 @@ void Coordinator::decide_if_all_voted() {
 }
 
 void Coordinator::on(const Leave& leave, Time) {
+  // One whose connection had ended says it over the next one, and was taken for lost meanwhile.
   const auto known = known_.find(leave.member);
-  if (known == known_.end()) return;
-  const bool had_place = !known->second.wants_place;
-  known_.erase(known);
-  if (!had_place || phase_ == Phase::finishing) return;
+  const bool had_place = known == known_.end() ? is_member(leave.member) : !known->second.wants_place;
+  if (known != known_.end()) known_.erase(known);
+  if (!had_place || phase_ == Phase::finishing || phase_ == Phase::ended) return;
   phase_ = Phase::finishing;
   has_left_ = true;
   for (const MemberId member : waiting()) {
@@ -151,6 +153,7 @@ Outputs Coordinator::lose(MemberId member, const std::string& reason, Time now) 
   if (known == known_.end()) return {};
   const bool breaks = phase_ == Phase::running && !known->second.wants_place;
   losses_.lose(known->second.join.host, now);
+  forget_failures_with(member);
   known_.erase(known);
   if (breaks) abandon(fmt::format("member {:x} was lost: {}", member, reason), now);
   advance(now);
@@ -174,6 +177,7 @@ void Coordinator::fence_silent(Time now) {
     }
     dismiss(member, *failure, false);
     losses_.lose(state.join.host, now);
+    forget_failures_with(member);
     outputs_.push_back(Fence{member, *failure});
     fenced_.insert(member);
     if (!state.wants_place && !broken) broken = fmt::format("member {:x} was given up: {}", member, *failure);
@@ -193,10 +197,22 @@ void Coordinator::abandon(const std::string& reason, Time now) {
   }
 }
 
+void Coordinator::fail(const std::string& reason, Time now) {
+  if (!has_decided_) failed_starts_.add(reason, now);
+  abandon(reason, now);
+}
+
+// Those that were connected to it may have come back before it was seen.
+void Coordinator::forget_failures_with(MemberId lost) {
+  if (is_member(lost)) failed_starts_.forget();
+}
+
 void Coordinator::advance(Time now) {
   if (phase_ == Phase::finishing && !is_anyone_awaited()) return end(true, kFinished);
   if (phase_ != Phase::gathering || is_anyone_awaited()) return;
-  const std::vector<MemberId> candidates = waiting();
+  if (failed_starts_.is_hopeless(options_.join_timeout, now)) return end(false, failed_starts_.to_string());
+  if (failed_starts_.count() > 0 && now < failed_starts_.next_start()) return;
+  const std::vector<MemberId> candidates = leave_out(waiting(), now);
   const bool is_late = short_since_ && now >= *short_since_ + options_.join_timeout;
   // Nobody is known who could be missing: all that the run was started with are waited for.
   const bool is_first = members_.empty();
@@ -211,6 +227,25 @@ void Coordinator::advance(Time now) {
   if (!short_since_) short_since_ = now;
 }
 
+std::vector<MemberId> Coordinator::leave_out(const std::vector<MemberId>& candidates, Time now) {
+  if (!failed_starts_.is_suspicious()) return candidates;
+  const auto holds = [&](MemberId member) { return known_.at(member).join.held != kNoStep; };
+  const bool is_new = std::ranges::none_of(candidates, holds);
+  std::vector<MemberId> kept = candidates;
+  std::erase_if(kept, [&](MemberId member) {
+    return is_new ? known_.at(member).join.host != options_.host : !holds(member);
+  });
+  if (choose(kept).empty()) return candidates;
+  for (const MemberId member : candidates) {
+    const bool is_kept = std::ranges::find(kept, member) != kept.end();
+    if (is_kept || !is_member(member)) continue;  // it may have its turn later
+    dismiss(member, failed_starts_.to_string(), false);
+    losses_.lose(known_.at(member).join.host, now);
+    known_.erase(member);
+  }
+  return kept;
+}
+
 void Coordinator::form(const std::vector<MemberId>& members, Time now) {
   // Who was in the newest generation knows best what was decided; this coordinator may be younger than that,
   // and its log may know of a generation that nobody was told of, or be older than the members.
@@ -223,7 +258,7 @@ void Coordinator::form(const std::vector<MemberId>& members, Time now) {
   generation_ = std::max(generation_, newest) + 1;
   members_ = members;
   phase_ = Phase::running;
-  has_begun_ = false;
+  has_begun_ = has_decided_ = false;
   short_since_.reset();
   outputs_.push_back(Record{generation_, members_, decided_, false});
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -242,6 +277,11 @@ void Coordinator::end(bool is_finished, const std::string& reason) {
   for (const auto& [member, known] : known_) dismiss(member, reason, true);
   known_.clear();
   outputs_.push_back(End{is_finished, reason});
+}
+
+Outputs Coordinator::give_up(const std::string& reason) {
+  if (phase_ != Phase::ended) end(false, reason);
+  return take_outputs();
 }
 
 void Coordinator::dismiss(MemberId member, const std::string& reason, bool is_over) {
@@ -264,6 +304,9 @@ std::optional<Time> Coordinator::next_deadline() const {
     consider(known.liveness.deadline(known.duty, limits_of(options_)));
   }
   if (phase_ == Phase::gathering && short_since_) consider(*short_since_ + options_.join_timeout);
+  if (phase_ == Phase::gathering && failed_starts_.is_suspicious() && !short_since_ && !is_anyone_awaited()) {
+    consider(failed_starts_.next_start());
+  }
   return next;
 }
 
@@ -304,6 +347,10 @@ bool Coordinator::would_grow() const {
 
 bool Coordinator::is_anyone_awaited() const {
   return std::ranges::any_of(known_, [](const auto& entry) { return !entry.second.wants_place; });
+}
+
+bool Coordinator::is_member(MemberId member) const {
+  return std::ranges::find(members_, member) != members_.end();
 }
 
 Outputs Coordinator::take_outputs() {

@@ -10,6 +10,10 @@
 // generation have voted for it. A number is on the disk before it is given to a generation, so that a
 // coordinator that was started again never uses it twice; what was decided it learns from the members, who
 // know.
+//
+// When generations end before their first step again and again and nobody is lost, those of the last one that
+// hold nothing (or, where nobody holds anything, those of other hosts) are dismissed if the others suffice;
+// and when that does not help either, the run ends.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +24,7 @@
 #include <variant>
 #include <vector>
 
+#include "lockstep/elastic/failed_starts.h"
 #include "lockstep/elastic/host_losses.h"
 #include "lockstep/elastic/liveness.h"
 #include "lockstep/elastic/message.h"
@@ -88,10 +93,13 @@ class Coordinator {
   // silent. So `now` is when that was begun, and may be before the time of what was handed in since.
   Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
+  // Whoever runs it cannot do what it says: the run ends, and may go on another time.
+  Outputs give_up(const std::string& reason);
 
   Generation generation() const { return generation_; }          // the present one, or the last
   bool is_running() const { return phase_ == Phase::running; }   // a generation is under way
   bool has_begun() const { return is_running() && has_begun_; }  // and all its members have
+  const FailedStarts& failed_starts() const { return failed_starts_; }
   bool has_left() const { return has_left_; }  // a member has done everything: no further generation begins
   std::int64_t decided() const { return decided_; }
   const std::vector<MemberId>& members() const { return members_; }  // of the generation, by rank
@@ -121,12 +129,17 @@ class Coordinator {
   void begin_if_all_have(Time now);
   void decide_if_all_voted();
   void abandon(const std::string& reason, Time now);
+  // The same, and no loss is the reason.
+  void fail(const std::string& reason, Time now);
+  void forget_failures_with(MemberId lost);
   void fence_silent(Time now);
   void dismiss(MemberId member, const std::string& reason, bool is_over);
   // True: it was dismissed, because its host is flapping.
   bool refuse(const Join& join, Time now);
   void advance(Time now);
   void form(const std::vector<MemberId>& members, Time now);
+  // Dismisses those of the last generation that are better left out; the others come back, of candidates.
+  std::vector<MemberId> leave_out(const std::vector<MemberId>& candidates, Time now);
   void end(bool is_finished, const std::string& reason);
 
   // Those that want a place: first who was in the newest generation, then those of this host, by rank, then
@@ -135,6 +148,7 @@ class Coordinator {
   std::vector<MemberId> choose(const std::vector<MemberId>& members) const;  // none: too few
   bool would_grow() const;
   bool is_anyone_awaited() const;
+  bool is_member(MemberId member) const;  // of the generation, or of the last one
   Outputs take_outputs();
 
   CoordinatorOptions options_;
@@ -145,8 +159,10 @@ class Coordinator {
   std::map<MemberId, Known> known_;
   std::set<MemberId> fenced_;
   HostLosses losses_;
+  FailedStarts failed_starts_;
   std::uint64_t joins_ = 0;
   bool has_begun_ = false;           // all members of the generation have
+  bool has_decided_ = false;         // the generation has, a step
   bool has_left_ = false;            // a member with a place
   std::optional<Time> short_since_;  // there are too few members
   Outputs outputs_;

@@ -15,10 +15,9 @@ namespace lockstep::elastic {
 namespace {
 
 constexpr std::chrono::seconds kTimeToSpeak{10};  // from the proof to the first message
-
-Time now() {
-  return Clock::now().time_since_epoch();
-}
+// Between two tries to write the log.
+constexpr std::chrono::milliseconds kFirstWait{100};
+constexpr std::chrono::seconds kLongestWait{5};
 
 CoordinatorOptions with_log(const CoordinatorServer::Options& options, const DecisionLog& log) {
   CoordinatorOptions coordinator = options.coordinator;
@@ -36,9 +35,9 @@ MemberId member_of(const FromMember& message) {
 
 CoordinatorServer::CoordinatorServer(Options options)
     : options_(std::move(options)),
-      log_(options_.log_path),
+      log_(options_.log_path, *options_.disk),
       history_(options_.history_path),
-      coordinator_(with_log(options_, log_), now()),
+      coordinator_(with_log(options_, log_), Clock::now().time_since_epoch()),
       listener_(options_.listen, options_.credentials),
       meetings_(options_.listen, options_.credentials) {}
 
@@ -53,8 +52,10 @@ void CoordinatorServer::add_to(std::vector<pollfd>& entries) const {
 std::optional<Clock::time_point> CoordinatorServer::next_deadline() const {
   std::optional<Clock::time_point> next;
   const auto earlier = [&next](Clock::time_point time) { next = next ? std::min(*next, time) : time; };
-  if (const std::optional<Time> deadline = coordinator_.next_deadline()) {
-    earlier(Clock::time_point(std::chrono::duration_cast<Clock::duration>(*deadline)));
+  if (pause_) {
+    earlier(pause_->next_try);
+  } else if (const std::optional<Time> deadline = coordinator_.next_deadline()) {
+    earlier(Clock::time_point(std::chrono::duration_cast<Clock::duration>(*deadline) + paused_));
   }
   for (const Guest& guest : guests_) {
     if (guest.channel.has_more()) earlier(Clock::now());
@@ -68,7 +69,8 @@ std::optional<Clock::time_point> CoordinatorServer::next_deadline() const {
 void CoordinatorServer::turn() {
   // Who is silent is judged by when this began: should the process stand still in the middle, what was said
   // meanwhile is heard in the next turn, before time has passed for anybody.
-  const Time began = now();
+  retry();
+  const Time began = time();
   admit();
   listen_to_agents();
   for (Guest& guest : guests_) listen_to(guest);
@@ -133,7 +135,7 @@ void CoordinatorServer::hear(Guest& guest, const FromMember& message) {
   }
   if (member != guest.member || member == 0) throw DataError("a member speaks for another one");
   note(message);
-  perform(coordinator_.hear(message, now()));
+  perform(coordinator_.hear(message, time()));
   // The end of the connection tells it that it was heard.
   if (std::holds_alternative<Leave>(message)) drop(guest, "it has left");
 }
@@ -179,7 +181,7 @@ void CoordinatorServer::drop_lost() {
 }
 
 void CoordinatorServer::lose(MemberId member, const std::string& reason) {
-  perform(coordinator_.lose(member, reason, now()));
+  perform(coordinator_.lose(member, reason, time()));
 }
 
 // --- What is to be done
@@ -187,12 +189,36 @@ void CoordinatorServer::lose(MemberId member, const std::string& reason) {
 void CoordinatorServer::perform(const Outputs& outputs) {
   std::string abandoned_for;
   for (const Output& output : outputs) {
-    std::visit([this](const auto& one) { perform(one); }, output);
     const Send* send = std::get_if<Send>(&output);
     const Abandon* abandon = send == nullptr ? nullptr : std::get_if<Abandon>(&send->message);
     if (abandon != nullptr) abandoned_for = abandon->reason;
   }
+  todo_.insert(todo_.end(), outputs.begin(), outputs.end());
+  if (!pause_) work();
   history_.look(coordinator_, abandoned_for);
+  tell_failed_start();
+}
+
+void CoordinatorServer::work() {
+  for (; !todo_.empty(); todo_.pop_front()) {
+    const Output& next = todo_.front();
+    if (const Record* change = std::get_if<Record>(&next)) {
+      if (!record(*change)) return;
+    } else if (const Send* send = std::get_if<Send>(&next)) {
+      perform(*send);
+    } else if (const Fence* fence = std::get_if<Fence>(&next)) {
+      perform(*fence);
+    } else {
+      perform(std::get<End>(next));
+    }
+  }
+}
+
+// Nothing else tells of them: no process has ended.
+void CoordinatorServer::tell_failed_start() {
+  const std::size_t count = coordinator_.failed_starts().count();
+  if (count > failed_starts_) log::warning(coordinator_.failed_starts().to_string());
+  failed_starts_ = count;
 }
 
 void CoordinatorServer::perform(const Send& send) {
@@ -230,11 +256,18 @@ std::uint16_t CoordinatorServer::meeting_of(const Place& place) {
   return meeting_port_;
 }
 
-void CoordinatorServer::perform(const Record& record) {
-  log_.append(record);
+bool CoordinatorServer::record(const Record& record) {
+  try {
+    log_.append(record);
+  } catch (const UsageError& error) {
+    pause(error.what());
+    return false;
+  }
+  end_pause();
   LOCKSTEP_FAILPOINT("elastic.generation.recorded");
   log::debug(fmt::format("generation {} has {} members{}", record.generation, record.members.size(),
                          record.is_rollback ? " and goes back to an older step" : ""));
+  return true;
 }
 
 void CoordinatorServer::perform(const Fence& fence) {
@@ -272,6 +305,37 @@ Control::Standing CoordinatorServer::standing(MemberId member) const {
           .phase = known.phase,
           .has_trained = known.has_trained,
           .has_left = known.has_left};
+}
+
+// --- While the log cannot be written
+
+Time CoordinatorServer::time() const {
+  return (pause_ ? pause_->since : Clock::now()).time_since_epoch() - paused_;
+}
+
+void CoordinatorServer::pause(const std::string& reason) {
+  if (!pause_) {
+    log::warning(fmt::format("{}; all workers wait until it can be written", reason));
+    pause_ = Pause{.since = Clock::now(), .next_try = {}, .wait = kFirstWait, .reason = {}};
+  }
+  pause_->reason = reason;
+  pause_->next_try = Clock::now() + pause_->wait;
+  pause_->wait = std::min<Clock::duration>(2 * pause_->wait, kLongestWait);
+}
+
+void CoordinatorServer::end_pause() {
+  if (pause_) paused_ += Clock::now() - pause_->since;
+  pause_.reset();
+}
+
+void CoordinatorServer::retry() {
+  if (!pause_ || Clock::now() < pause_->next_try) return;
+  work();
+  if (!pause_ || Clock::now() - pause_->since < options_.coordinator.join_timeout) return;
+  const std::string reason = pause_->reason;
+  todo_.clear();
+  end_pause();
+  perform(coordinator_.give_up(reason));
 }
 
 }  // namespace lockstep::elastic

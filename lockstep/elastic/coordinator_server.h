@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <optional>
@@ -21,6 +22,9 @@ namespace lockstep::elastic {
 
 // Runs a Coordinator: its members over authenticated connections, its records in a file, its time the
 // clock's. What members and agents that break the protocol say ends their connection and nothing else.
+//
+// While a record cannot be written, nothing behind it is done and the Coordinator's time stands still:
+// members wait, and none is judged for that. After join_timeout the run ends instead.
 class CoordinatorServer final : public Control {
  public:
   struct Options {
@@ -30,6 +34,7 @@ class CoordinatorServer final : public Control {
     std::string log_path;
     std::string history_path = {};  // as History takes it
     std::string brief = {};         // what every agent is told first
+    Disk* disk = &real_disk();      // of the log; outlives this
     bool awaits_members = true;     // false: those that the log knows of cannot come back
   };
   // UsageError as transport::Listener; errors of the log.
@@ -64,6 +69,19 @@ class CoordinatorServer final : public Control {
     bool has_left = false;
   };
 
+  // The log cannot be written.
+  struct Pause {
+    Clock::time_point since;
+    Clock::time_point next_try;
+    Clock::duration wait;
+    std::string reason;
+  };
+
+  Time time() const;  // the Coordinator's
+  void retry();
+  void pause(const std::string& reason);
+  void end_pause();
+
   void admit();
   void greet(ControlChannel agent);
   void listen_to_agents();
@@ -74,8 +92,10 @@ class CoordinatorServer final : public Control {
   static void drop(Guest& guest, const std::string& reason);
   void drop_lost();
   void perform(const Outputs& outputs);
+  void work();
+  void tell_failed_start();
   void perform(const Send& send);
-  void perform(const Record& record);
+  bool record(const Record& record);  // false: not now
   void perform(const Fence& fence);
   void perform(const End& end);
   void tell_agents(const ToAgent& order);
@@ -92,6 +112,10 @@ class CoordinatorServer final : public Control {
   std::list<Guest> guests_;
   std::list<ControlChannel> agents_;
   std::map<MemberId, Known> known_;
+  std::deque<Output> todo_;  // empty without a pause
+  std::optional<Pause> pause_;
+  Clock::duration paused_{0};      // altogether, before this pause
+  std::size_t failed_starts_ = 0;  // that were told of
   std::vector<Fence> fences_;
   std::optional<End> end_;
 };

@@ -79,7 +79,7 @@ History::History(const std::string& path) {
   try {
     file_ = std::make_unique<metrics::OutputFile>(path, metrics::OutputFile::Mode::append);
   } catch (const UsageError& error) {
-    give_up(error.what());
+    log::warning(fmt::format("the history of the run is not recorded: {}", error.what()));
   }
 }
 
@@ -87,18 +87,9 @@ History::~History() = default;
 
 void History::look(const Coordinator& coordinator, const std::string& reason) {
   if (!file_) return;
-  try {
-    for (const HistoryEvent& event : watch_.look(coordinator, reason)) {
-      file_->write(json_line(event, unix_time()));
-    }
-  } catch (const UsageError& error) {
-    give_up(error.what());
+  for (const HistoryEvent& event : watch_.look(coordinator, reason)) {
+    file_->write(json_line(event, unix_time()));
   }
-}
-
-void History::give_up(const std::string& reason) {
-  file_.reset();
-  log::warning(fmt::format("the history of the run is not recorded any more: {}", reason));
 }
 
 }  // namespace lockstep::elastic

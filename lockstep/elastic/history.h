@@ -47,8 +47,8 @@ class HistoryWatch {
 // Unix time.
 std::string json_line(const HistoryEvent& event, double time_s);
 
-// The history of a run as a file, a line for each event. Nothing but people and measurements reads it: when
-// it cannot be written, a warning says so once and the run goes on.
+// The history of a run as a file, a line for each event. When it cannot be opened, a warning says so and the
+// run goes on without.
 class History {
  public:
   // Goes on with a file that is there; an empty path: no history.
@@ -58,10 +58,8 @@ class History {
   void look(const Coordinator& coordinator, const std::string& reason);
 
  private:
-  void give_up(const std::string& reason);
-
   HistoryWatch watch_;
-  std::unique_ptr<metrics::OutputFile> file_;  // null: it cannot be written, or is not wanted
+  std::unique_ptr<metrics::OutputFile> file_;  // null: it cannot be opened, or is not wanted
 };
 
 }  // namespace lockstep::elastic

@@ -36,7 +36,6 @@ constexpr int kSignalBase = 128;
 constexpr std::array kMistakes = {2, 65, 70, 73, 74};
 // The same wish may come twice: to this process and to its group.
 constexpr std::chrono::seconds kSameWish{2};
-constexpr std::chrono::hours kLongestWait{1};
 
 bool is_mistake(int exit_code) {
   return std::find(kMistakes.begin(), kMistakes.end(), exit_code) != kMistakes.end();
@@ -76,11 +75,12 @@ class Supervision {
   bool is_over() const { return is_ending() && slots_.running() == 0; }
   bool is_ending() const { return end_by_.has_value(); }
 
-  void wait_for_event() const {
+  void wait_for_event() {
+    memory_kills_.look(Clock::now());
     std::vector<pollfd> entries = {{inbox_.fd(), POLLIN, 0}};
     slots_.add_to(entries);
     control_.add_to(entries);
-    Clock::time_point until = Clock::now() + kLongestWait;
+    Clock::time_point until = memory_kills_.next_look();
     if (end_by_) until = std::min(until, end_by_->end());
     for (const auto& next : {slots_.next_start(), control_.next_deadline()}) {
       if (next) until = std::min(until, *next);
@@ -149,10 +149,15 @@ class Supervision {
         "{} ({}, pid {})", standing.name.empty() ? fmt::format("worker {}", ended.slot) : standing.name,
         rendezvous::host_name(), ended.pid);
     if (ended.killed_for) return fmt::format("{} was ended {}: {}", who, standing.phase, *ended.killed_for);
-    const bool may_be_memory = ended.status.signal == SIGKILL && memory_kills_.happened();
-    return fmt::format("{} {} {}", who,
-                       may_be_memory ? "was killed by the kernel for memory" : ended.status.to_string(),
-                       standing.phase);
+    return fmt::format("{} {} {}", who, end_of(ended), standing.phase);
+  }
+
+  std::string end_of(const WorkerSlots::Ended& ended) {
+    using Whose = MemoryKills::Whose;
+    const Whose kill = ended.status.signal == SIGKILL ? memory_kills_.take(Clock::now()) : Whose::none;
+    if (kill == Whose::none) return ended.status.to_string();
+    return kill == Whose::group ? "was killed by the kernel for memory"
+                                : "was probably killed by the kernel for memory";
   }
 
   // All workers that were asked to stop say so by the same code.

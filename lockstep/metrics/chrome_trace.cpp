@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/error.h"
 #include "lockstep/metrics/output_file.h"
 
 namespace lockstep::metrics {
@@ -56,6 +57,7 @@ void ChromeTrace::write(const std::filesystem::path& file) const {
     if (text.size() >= kChunk) output.write(std::exchange(text, {}));
   }
   output.write(text + fmt::format("\n],\"otherData\":{{\"dropped_events\":{}}}}}\n", dropped_));
+  if (output.dropped() > 0) throw UsageError(fmt::format("cannot write all of {}", file.string()));
 }
 
 }  // namespace lockstep::metrics

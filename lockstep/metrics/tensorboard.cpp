@@ -95,12 +95,13 @@ void remove_tensorboard_files(const std::filesystem::path& folder) {
 TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder) : TensorBoardSink(folder, now_s()) {}
 
 TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder, double time_s)
-    : file_(folder / file_name(time_s), OutputFile::Mode::append) {
-  file_.write(tensorboard_record(tensorboard_version_event(time_s)));
+    : file_(folder / file_name(time_s), OutputFile::Mode::append), time_s_(time_s) {
+  has_version_ = file_.write(tensorboard_record(tensorboard_version_event(time_s_)));
 }
 
 void TensorBoardSink::write(const Record& record) {
-  file_.write(tensorboard_record(tensorboard_event(record)));
+  if (!has_version_) has_version_ = file_.write(tensorboard_record(tensorboard_version_event(time_s_)));
+  if (has_version_) file_.write(tensorboard_record(tensorboard_event(record)));
 }
 
 }  // namespace lockstep::metrics

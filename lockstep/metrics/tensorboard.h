@@ -36,6 +36,8 @@ class TensorBoardSink : public MetricsSink {
  private:
   TensorBoardSink(const std::filesystem::path& folder, double time_s);
   OutputFile file_;
+  double time_s_;
+  bool has_version_ = false;  // a reader looks for it first
 };
 
 }  // namespace lockstep::metrics

@@ -89,7 +89,7 @@ TEST_F(ElasticProgram, MemoryThatRunsOutIsNamed) {
   group.take(workers_of("starved").back());
   const Finished finished = program.finish();
   expect_whole("starved", finished);
-  EXPECT_THAT(finished.error_output, HasSubstr("was killed by the kernel for memory"));
+  EXPECT_THAT(finished.error_output, HasSubstr("killed by the kernel for memory"));
   EXPECT_THAT(finished.error_output, HasSubstr("it starts again"));
 }
 

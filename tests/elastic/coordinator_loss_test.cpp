@@ -155,6 +155,26 @@ TEST(CoordinatorLoss, OneThatDoesNotComeBackIsFencedEvenWhenItWaits) {
   EXPECT_TRUE(rig.coordinator.is_running());
 }
 
+TEST(CoordinatorLoss, OneThatWasLostMayHaveDoneEverything) {
+  Rig rig(options_for(1));
+  rig.join(1);
+  rig.begin(0);
+  rig.vote_all(1);
+  rig.lose(1);
+  rig.hear(Leave{1});
+  ASSERT_EQ(rig.outputs<End>().size(), 1u);
+  EXPECT_TRUE(rig.outputs<End>().front().is_finished);
+}
+
+TEST(CoordinatorLoss, WhatAStrangerHasDoneSaysNothing) {
+  Rig rig = three_at_step_1();
+  rig.join(4);
+  rig.lose(4);
+  rig.hear(Leave{4});
+  EXPECT_THAT(rig.out, IsEmpty());
+  EXPECT_TRUE(rig.coordinator.is_running());
+}
+
 TEST(CoordinatorLoss, TooFewMembersEndTheRunAfterAWhile) {
   CoordinatorOptions options = options_for(3);
   options.min_members = 2;

@@ -3,6 +3,7 @@
 // Workers and coordinator over loopback, in threads of one process.
 #include "lockstep/elastic/membership.h"
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <latch>
@@ -17,6 +18,7 @@
 
 #include "lockstep/elastic/coordinator_server.h"
 
+#include "tests/checkpoint/test_disks.h"
 #include "tests/elastic/served_coordinator.h"
 #include "tests/support/error_of.h"
 #include "tests/support/files.h"
@@ -28,6 +30,20 @@ namespace {
 using namespace std::chrono_literals;
 using test::error_of;
 using testing::HasSubstr;
+
+// Full for as long as it is said to be.
+class FullDisk : public checkpoint::testing::HastyDisk {
+ public:
+  std::atomic<bool> is_full = true;
+  std::atomic<int> failures = 0;
+
+ protected:
+  void write(File& file, ConstBytes bytes) override {
+    if (!is_full) return HastyDisk::write(file, bytes);
+    ++failures;
+    throw UsageError("cannot write the log: no room");
+  }
+};
 
 class Members : public testing::Test {
  protected:
@@ -46,6 +62,13 @@ class Members : public testing::Test {
   }
 
   void serve(int members) { server_ = std::make_unique<ServedCoordinator>(options(members)); }
+  void serve_on(Disk& disk, int members, Time stall_timeout, Time join_timeout) {
+    CoordinatorServer::Options on_disk = options(members);
+    on_disk.disk = &disk;
+    on_disk.coordinator.stall_timeout = stall_timeout;
+    on_disk.coordinator.join_timeout = join_timeout;
+    server_ = std::make_unique<ServedCoordinator>(on_disk);
+  }
 
   std::unique_ptr<Membership> member() const {
     Membership::Options options;
@@ -173,6 +196,23 @@ TEST_F(Members, ComeBackToACoordinatorThatWasAway) {
   EXPECT_GT(place.get().generation, generation);
 }
 
+TEST_F(Members, LeaveACoordinatorThatWasAway) {
+  serve(1);
+  const auto first = member();
+  first->take_place({}, "new");
+  first->begun(0);
+  const std::uint16_t port = server_->address().port;
+  server_.reset();
+  EXPECT_THROW(first->vote(1), GenerationLost);
+  auto left = std::async(std::launch::async, [&] { first->leave(); });
+  server_ = std::make_unique<ServedCoordinator>(options(1, port));
+  left.get();
+  server_->with([&](CoordinatorServer& server) {
+    EXPECT_TRUE(server.standing(first->id()).has_left.value_or(false));
+    EXPECT_TRUE(server.end() && server.end()->is_finished);
+  });
+}
+
 TEST_F(Members, AreDismissedWhenTheRunIsOver) {
   serve(1);
   const auto first = member();
@@ -185,6 +225,35 @@ TEST_F(Members, AreDismissedWhenTheRunIsOver) {
   for (bool is_over = false; !is_over; std::this_thread::sleep_for(1ms)) {
     server_->with([&](CoordinatorServer& server) { is_over = server.end() && server.end()->is_finished; });
   }
+}
+
+// For longer than anybody may stand still.
+TEST_F(Members, WaitForALogThatCannotBeWritten) {
+  FullDisk disk;
+  serve_on(disk, 2, 2s, 60s);
+  const auto first = member();
+  const auto second = member();
+  auto places = std::async(std::launch::async, [&] { return take_places({first.get(), second.get()}, {}); });
+  while (disk.failures < 5) std::this_thread::sleep_for(1ms);
+  disk.is_full = false;
+  EXPECT_EQ(places.get()[0].generation, 1U);
+  for (const auto& one : {first.get(), second.get()}) one->begun(0);
+  for (const Decision& decision : vote({first.get(), second.get()}, 1)) EXPECT_EQ(decision.generation, 1U);
+  server_->with([](CoordinatorServer& server) { EXPECT_TRUE(server.take_fences().empty()); });
+  server_.reset();
+}
+
+TEST_F(Members, EndWhenTheLogCannotBeWrittenForLong) {
+  FullDisk disk;
+  serve_on(disk, 1, 60s, 250ms);
+  const auto first = member();
+  EXPECT_THAT(error_of<Dismissed>([&] { first->take_place({}, "new"); }), HasSubstr("no room"));
+  server_->with([](CoordinatorServer& server) {
+    ASSERT_TRUE(server.end());
+    EXPECT_FALSE(server.end()->is_finished);
+    EXPECT_THAT(server.end()->reason, HasSubstr("no room"));
+  });
+  server_.reset();
 }
 
 // Of another run, with garbage, or with nothing to say: the members do not notice.

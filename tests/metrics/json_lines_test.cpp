@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/metrics/json_lines.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +14,8 @@
 
 namespace lockstep::metrics {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(JsonLine, KeepsOrderAndAllBits) {
   const Record record = {12, 1700000000.25, {{"loss", 0.1 + 0.2}, {"grad_norm", 1e-30}}};
@@ -38,13 +42,19 @@ TEST(JsonLinesSink, IsReadableAfterEachLineAndAppends) {
   EXPECT_EQ(test::read_file(file), "{\"step\":1,\"time\":0.5}\n{\"step\":2,\"time\":0.5}\n");
 }
 
-TEST(JsonLinesSink, SaysWhyItCannotWrite) {
-  try {
-    JsonLinesSink("/dev/full").write({1, 0.5, {}});
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "cannot write /dev/full: No space left on device");
+TEST(JsonLinesSink, OnAFullDiskLosesLinesAndNotTheRun) {
+  ::testing::internal::CaptureStderr();
+  {
+    JsonLinesSink sink("/dev/full");
+    for (std::int64_t step = 1; step <= 3; ++step) EXPECT_NO_THROW(sink.write({step, 0.5, {}}));
   }
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(told, HasSubstr("cannot write /dev/full: No space left on device"));
+  EXPECT_THAT(told, HasSubstr("3 lines or records of /dev/full are missing"));
+  EXPECT_EQ(std::ranges::count(told, '\n'), 2);
+}
+
+TEST(JsonLinesSink, SaysWhyItCannotBeOpened) {
   EXPECT_THROW(JsonLinesSink("/proc/none/metrics.jsonl"), UsageError);
 }
 

@@ -4,12 +4,14 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "lockstep/metrics/crc32c.h"
 
+#include "tests/metrics/file_size_limit.h"
 #include "tests/support/files.h"
 
 namespace lockstep::metrics {
@@ -135,6 +137,24 @@ TEST(TensorBoardSink, WritesTagsOfAnyLength) {
   const std::string tag(1000, 't');
   const Event event = read_event(tensorboard_event({5, 0.0, {{tag, 2.0}}}));
   EXPECT_EQ(event.values.at(tag), 2.0f);
+}
+
+TEST(TensorBoardSink, BeginsWithTheVersionAlsoAfterAFullDisk) {
+  const test::TemporaryFolder scratch;
+  std::optional<TensorBoardSink> sink;
+  {
+    const FileSizeLimit limit(20);
+    sink.emplace(scratch.path());
+    sink->write({1, 0.0, {{"loss", 2.0}}});
+  }
+  EXPECT_EQ(test::read_file(sink->path()), "");
+  const Record record = {2, 0.0, {{"loss", 1.0}}};
+  sink->write(record);
+  const std::string content = test::read_file(sink->path());
+  const std::string last = tensorboard_record(tensorboard_event(record));
+  const std::size_t first = tensorboard_record(tensorboard_version_event(0.0)).size();
+  EXPECT_EQ(content.size(), first + last.size());
+  EXPECT_TRUE(content.ends_with(last));
 }
 
 TEST(TensorBoardSink, ItsFilesAndNoOthersAreRemoved) {
