@@ -11,6 +11,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/comm/connect.h"
 #include "lockstep/train/replicas.h"
+#include "lockstep/train/resume.h"
 
 namespace lockstep::train {
 namespace {
@@ -89,11 +90,11 @@ class Generations {
 
     const bool goes_on = place.decided != elastic::kNoStep;
     generation_run_ = run_;
+    RunHooks hooks = equip_(*world_, goes_on);
     if (goes_on) {
-      generation_run_.checkpoint.resume = "auto";
+      generation_run_.checkpoint.resume = resume_later(run_.checkpoint, hooks.checkpoints, *world_);
       generation_run_.job.overwrite = false;
     }
-    RunHooks hooks = equip_(*world_, goes_on);
     hooks.kept = &kept_;
     hooks.agree = [this](std::int64_t step) { return membership_.vote(step).regroup; };
     hooks.computing = [this](bool computes) {

@@ -132,6 +132,7 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   options.stall_timeout = milliseconds_of(run.elastic.stall_timeout_seconds);
   options.join_timeout = milliseconds_of(run.elastic.join_timeout_seconds);
   options.log_path = log.string();
+  options.goes_on = run.checkpoint.resume == "auto";
   options.history_path = history.string();
   options.listen = listen;
   if (listen) options.run = kRunName;
