@@ -96,6 +96,7 @@ class Generations {
       generation_run_.job.overwrite = false;
     }
     hooks.kept = &kept_;
+    hooks.saves = &saves_;
     hooks.agree = [this](std::int64_t step) { return membership_.vote(step).regroup; };
     hooks.computing = [this](bool computes) {
       membership_.set_waiting(!computes);
@@ -125,6 +126,7 @@ class Generations {
   const Equip& equip_;
   std::string reason_ = "started";
   KeptState kept_;
+  SaveHistory saves_;
   spec::RunSpec generation_run_;
   std::optional<comm::Communicator> world_;
   std::optional<Training> training_;
