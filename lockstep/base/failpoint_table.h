@@ -63,6 +63,7 @@ inline constexpr auto kPoints = std::to_array<Point>({
     {"train.snapshot", "train/checkpointer.cpp",
      "the state was copied for a checkpoint, and nothing written"},
     {"train.ended", "train/run.cpp", "all steps are done, and the last checkpoint is about to be written"},
+    {"train.finished", "train/run.cpp", "the last checkpoint is there, and the model is about to be saved"},
 
     {"checkpoint.begun", "checkpoint/store/store.cpp", "the folder for the shards of a checkpoint is there",
      Medium::disk},

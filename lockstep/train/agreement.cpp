@@ -90,6 +90,14 @@ std::exception_ptr error_of(ErrorKind kind, const std::string& sentence) {
 
 }  // namespace
 
+std::string ToldElsewhere::why() const {
+  try {
+    std::rethrow_exception(cause_);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 Hash hash_of_samples(const Feed& feed, const data::StepShape& shape, std::int64_t step) {
   Hasher hasher;
   const std::uint64_t position = static_cast<std::uint64_t>(step) * feed.samples_per_step();

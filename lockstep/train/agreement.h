@@ -23,6 +23,7 @@ class ToldElsewhere : public Error {
   explicit ToldElsewhere(std::exception_ptr cause)
       : Error("another rank tells why"), cause_(std::move(cause)) {}
   const std::exception_ptr& cause() const { return cause_; }
+  std::string why() const;  // of the cause
 
  private:
   std::exception_ptr cause_;

@@ -3,13 +3,17 @@
 
 #include <chrono>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
 #include "lockstep/base/log.h"
 #include "lockstep/comm/connect.h"
+#include "lockstep/train/agreement.h"
 #include "lockstep/train/replicas.h"
 #include "lockstep/train/resume.h"
 
@@ -43,6 +47,11 @@ class Generations {
         reason_ = "others join";
       } catch (const CommError& error) {
         reason_ = error.what();
+      } catch (const ToldElsewhere& error) {
+        // One that has come cannot take part. It says why and ends; those who were here go on without it.
+        if (began_ || place.decided == elastic::kNoStep) throw;
+        reason_ = fmt::format("another worker could not begin: {}", error.why());
+        log::warning(reason_);
       } catch (const CorruptState& error) {
         reason_ = error.what();
         if (++times_corrupt_ > kForgiven) throw;
@@ -81,9 +90,12 @@ class Generations {
   }
 
   RunSummary train_with(const elastic::Place& place) {
+    began_ = false;
     const std::chrono::seconds timeout(run_.comm.train_timeout_seconds);
+    std::stop_source connecting;
+    membership_.on_abandon([connecting](const std::string&) mutable { connecting.request_stop(); });
     world_ = comm::connect(elastic::placement_of(place, placement_),
-                           {.group = {.name = "world", .timeout = timeout}});
+                           {.group = {.name = "world", .timeout = timeout}, .stop = connecting.get_token()});
     membership_.on_abandon([world = *world_](const std::string& reason) { world.abort(reason); });
 
     LOCKSTEP_FAILPOINT("train.connected");
@@ -109,11 +121,10 @@ class Generations {
       kept_ = KeptState();
       membership_.begun(step);
     };
-    began_ = false;
     training_.emplace(generation_run_, *world_, std::move(hooks));
     try {
       return training_->train();
-    } catch (const CommError&) {
+    } catch (...) {
       // What it got so far is not a state; what was kept for it still is.
       if (!began_) training_.reset();
       throw;

@@ -155,10 +155,17 @@ void require_equal_copies(const Holding& holding, const Weights& weights, const 
   const Verdict mine = verdict_here(holding, weights, mirror);
   std::vector<Rank> wrong;
   std::vector<Rank> undecided;
-  const std::vector<std::int64_t> verdicts = told_by_all(holding.groups.world, std::int64_t{mine});
-  for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
-    if (verdicts[rank] == is_wrong) wrong.push_back(static_cast<Rank>(rank));
-    if (verdicts[rank] == is_undecided) undecided.push_back(static_cast<Rank>(rank));
+  try {
+    const std::vector<std::int64_t> verdicts = told_by_all(holding.groups.world, std::int64_t{mine});
+    for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
+      if (verdicts[rank] == is_wrong) wrong.push_back(static_cast<Rank>(rank));
+      if (verdicts[rank] == is_undecided) undecided.push_back(static_cast<Rank>(rank));
+    }
+  } catch (const CommError&) {
+    // Somebody is lost: what is wrong here must not be given to whoever comes.
+    if (mine == is_right) throw;
+    throw CorruptState(
+        fmt::format("after step {} the weights of this rank are not those of the others", step));
   }
   if (wrong.empty() && undecided.empty()) return;
   part(holding.groups.world);

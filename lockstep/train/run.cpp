@@ -176,6 +176,10 @@ class Training::Impl {
     if (hooks_.trained && !checkpointer) {
       hooks_.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
     }
+    LOCKSTEP_FAILPOINT("train.finished");
+    together(world_, [&] {
+      if (hooks_.finished) hooks_.finished(summary);
+    });
     return summary;
   }
 

@@ -45,6 +45,15 @@ struct StepState {
   const StepRunner& runner;
 };
 
+struct RunSummary {
+  std::int64_t steps = 0;       // with those before a checkpoint that it went on from
+  std::int64_t bad_steps = 0;   // skipped, because a gradient was not finite
+  bool stopped = false;         // before the last step
+  bool regroups = false;        // likewise, to go on with other ranks
+  double loss = 0;              // of the last step
+  std::string checkpoint = {};  // of the last step; empty: the run makes none
+};
+
 struct RunHooks {
   // When everything that the run reads has been opened and checked. What it raises ends the run on all ranks.
   std::function<void()> ready = nullptr;
@@ -80,15 +89,9 @@ struct RunHooks {
   // At the end of a run without checkpoints, also of one that was stopped: on every rank or on none, on rank
   // 0 with all parameters in the dtype that blocks compute with.
   std::function<void(const model::FlatLayout& whole, const at::Tensor& values)> trained = nullptr;
-};
-
-struct RunSummary {
-  std::int64_t steps = 0;       // with those before a checkpoint that it went on from
-  std::int64_t bad_steps = 0;   // skipped, because a gradient was not finite
-  bool stopped = false;         // before the last step
-  bool regroups = false;        // likewise, to go on with other ranks
-  double loss = 0;              // of the last step
-  std::string checkpoint = {};  // of the last step; empty: the run makes none
+  // After that, at the end of any run; nobody returns before all have. What it raises ends the run on all
+  // ranks.
+  std::function<void(const RunSummary&)> finished = nullptr;
 };
 
 // Prepares this process for training: one pool of threads for our kernels, libtorch and oneDNN

@@ -42,12 +42,23 @@ class Agent : public ElasticProgram {
 
   Program start_agent(const std::string& run, const Flags& more = {},
                       const Environment& extra = kSecret) const {
+    return start_on(1, agent_flags(run, more), extra);
+  }
+
+  // One that finds no regular file where the others have this one.
+  Program start_agent_without(const std::string& file, const std::string& run) const {
+    return start_shell(fmt::format("exec unshare --mount sh -c 'mount --bind /dev/null {} && {}'", file,
+                                   command_on(1, agent_flags(run, {}))),
+                       kSecret);
+  }
+
+  Flags agent_flags(const std::string& run, const Flags& more) const {
     Flags flags = flags_of(run, {"--elastic.max_workers", "4", "--elastic.beat_timeout_seconds", "2",
                                  "--training.threads", "1"});
     flags.front() = "agent";
     flags.insert(flags.end(), {"--workers", "2", "--join", listening()});
     flags.insert(flags.end(), more.begin(), more.end());
-    return start_on(1, flags, extra);
+    return flags;
   }
 
   // Until the run has said this so often.
@@ -66,10 +77,12 @@ class Agent : public ElasticProgram {
   test::TwoHosts hosts_;
 
  private:
+  std::string command_on(int host, const Flags& flags) const {
+    return fmt::format("exec nsenter --net=/run/netns/{} \"$LOCKSTEP\" {}", hosts_.space(host),
+                       fmt::join(flags, " "));
+  }
   Program start_on(int host, const Flags& flags, const Environment& extra) const {
-    return start_shell(fmt::format("exec nsenter --net=/run/netns/{} \"$LOCKSTEP\" {}", hosts_.space(host),
-                                   fmt::join(flags, " ")),
-                       extra);
+    return start_shell(command_on(host, flags), extra);
   }
 };
 
@@ -136,6 +149,19 @@ TEST_F(Agent, SaysWhatIsWrong) {
   EXPECT_EQ(no_secret.exit_code, 2);
   EXPECT_THAT(no_secret.error_output, HasSubstr("secret"));
   expect_whole("wrong", program.finish());
+}
+
+TEST_F(Agent, WithoutTheDataEndsAlone) {
+  train_whole();
+  Program program = start_run("data", 50);
+  wait_for_steps("data", 1);
+  const Finished agent = start_agent_without(folder_.path("corpus") + ".bin", "data").finish();
+  EXPECT_EQ(agent.exit_code, 2) << agent.error_output;
+  EXPECT_THAT(agent.error_output, HasSubstr("corpus.bin: it is not a regular file"));
+  const Finished finished = program.finish();
+  expect_whole("data", finished);
+  EXPECT_THAT(finished.output, Not(HasSubstr("resumed ")));
+  EXPECT_THAT(finished.error_output, HasSubstr("another worker could not begin"));
 }
 
 }  // namespace

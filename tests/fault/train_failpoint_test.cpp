@@ -49,6 +49,7 @@ Way way_to(const std::string& point) {
       {"train.boundary", {.phase = decided}},
       {"train.snapshot", {.conditions = "hit=1", .phase = "after step [0-9] was decided"}},
       {"train.ended", {.conditions = "", .phase = "after step 6 was decided"}},
+      {"train.finished", {.conditions = "", .phase = "after step 6 was decided"}},
   };
   const auto found = ways.find(point);
   return found == ways.end() ? Way() : found->second;

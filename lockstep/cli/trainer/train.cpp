@@ -38,7 +38,7 @@ namespace {
 int train_in_one_world(const spec::RunSpec& run, const comm::Communicator& world) {
   const StopSignals signals;
   WorldRun around(run, world, train::measured_gemm_peak(run.training.dtype, world), false);
-  return around.finish(train::run_training(run, world, around.hooks()));
+  return exit_code_of(run, train::run_training(run, world, around.hooks()));
 }
 
 // The run goes on without this worker; whoever has started it may start another one.
@@ -59,18 +59,17 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
     train::together(world, [&] {
       train::prepare_process(run.training, placement.threads.value, world.ranks_on_this_host());
     });
+    world.all_reduce(as_writable_bytes_of(gemm_peak_of_one),
+                     {.dtype = DType::fp64, .op = comm::ReduceOp::max});
     // Measured once: it takes as long as a step.
-    if (!goes_on) {
+    if (gemm_peak_of_one == 0) {
       gemm_peak_of_one = train::measured_gemm_peak(run.training.dtype, world) / world.size();
     }
-    double gemm_peak = gemm_peak_of_one;
-    world.all_reduce(as_writable_bytes_of(gemm_peak), {.dtype = DType::fp64, .op = comm::ReduceOp::max});
-    around.emplace(run, world, gemm_peak * world.size(), goes_on);
+    around.emplace(run, world, gemm_peak_of_one * world.size(), goes_on);
     return around->hooks();
   };
   try {
-    const train::RunSummary summary = train::train_in_generations(run, membership, placement, equip);
-    return around->finish(summary);
+    return exit_code_of(run, train::train_in_generations(run, membership, placement, equip));
   } catch (const train::ToldElsewhere& told) {
     return verdict_on(told.cause()).code;
   } catch (const train::Evicted& evicted) {

@@ -49,6 +49,10 @@ train::RunHooks WorldRun::hooks() {
     hooks.healed = [this](const train::Reached& reached) { folder_->healed(reached); };
     hooks.begun = [this](std::int64_t step) { folder_->begun(step); };
     hooks.after_step = [this](const train::StepReport& report) { folder_->after_step(report); };
+    hooks.finished = [this](const train::RunSummary& summary) {
+      if (!summary.checkpoint.empty()) folder_->save(summary.checkpoint);
+      folder_->finish(summary);
+    };
     hooks.saved = [this](const train::SaveReport& report) { folder_->saved(report); };
   }
   hooks.trained = [this](const model::FlatLayout& whole, const at::Tensor& values) {
@@ -57,13 +61,11 @@ train::RunHooks WorldRun::hooks() {
   return hooks;
 }
 
-int WorldRun::finish(const train::RunSummary& summary) {
-  if (folder_ && !summary.checkpoint.empty()) folder_->save(summary.checkpoint);
-  if (folder_) folder_->finish(summary);
+int exit_code_of(const spec::RunSpec& run, const train::RunSummary& summary) {
   if (!summary.stopped) return kDone;
   // Without a sentence: finish() of the folder has said it, and other ranks need not. The signal may have
   // come to another one.
-  if (run_.checkpoint.enabled) return kInterrupted;
+  if (run.checkpoint.enabled) return kInterrupted;
   return kSignalBase + (StopSignals::seen() != 0 ? StopSignals::seen() : SIGTERM);
 }
 

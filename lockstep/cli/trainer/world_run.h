@@ -19,8 +19,6 @@ class WorldRun {
 
   // Refer to this.
   train::RunHooks hooks();
-  // When the run has ended, finished or stopped: saves the model, and gives the exit code.
-  int finish(const train::RunSummary& summary);
 
  private:
   const spec::RunSpec& run_;
@@ -28,5 +26,8 @@ class WorldRun {
   double gemm_peak_;
   std::optional<RunFolder> folder_;  // on rank 0
 };
+
+// Of a run that has ended, finished or stopped.
+int exit_code_of(const spec::RunSpec& run, const train::RunSummary& summary);
 
 }  // namespace lockstep::cli
