@@ -22,6 +22,7 @@ constexpr std::chrono::seconds kLongestWait{5};
 CoordinatorOptions with_log(const CoordinatorServer::Options& options, const DecisionLog& log) {
   CoordinatorOptions coordinator = options.coordinator;
   coordinator.last_generation = log.last_generation();
+  if (!options.goes_on) return coordinator;
   if (options.awaits_members) coordinator.last_members = log.last_members();
   coordinator.decided = log.decided();
   return coordinator;

@@ -36,6 +36,7 @@ class CoordinatorServer final : public Control {
     std::string brief = {};         // what every agent is told first
     Disk* disk = &real_disk();      // of the log; outlives this
     bool awaits_members = true;     // false: those that the log knows of cannot come back
+    bool goes_on = true;  // false: what the log knows was decided by another run, all but the numbers
   };
   // UsageError as transport::Listener; errors of the log.
   explicit CoordinatorServer(Options options);

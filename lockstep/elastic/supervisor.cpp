@@ -351,7 +351,8 @@ SupervisorResult supervise(const SupervisorOptions& options) {
                             .history_path = options.history_path,
                             .brief = options.brief,
                             // Those of this host have died with their supervisor.
-                            .awaits_members = options.listen.has_value()});
+                            .awaits_members = options.listen.has_value(),
+                            .goes_on = options.goes_on});
   address.port = server.address().port;
   return keep(options.workers, server, group_of(options.workers, address, credentials_for(run, secret)),
               inbox);

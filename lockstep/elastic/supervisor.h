@@ -42,6 +42,7 @@ struct SupervisorOptions {
   std::chrono::milliseconds join_timeout{60'000};
   std::string run;           // its name, as agents know it; empty: made up, for this host alone
   std::string log_path;      // of the decisions; made when it is not there
+  bool goes_on = true;       // with what the log knows; false: only no number of a generation is used again
   std::string history_path;  // of what became of the generations (history.h); empty: none
   std::string brief = {};    // what agents on other hosts are told of the run
   std::optional<transport::Address> listen;  // none: a free port on loopback, for this host alone

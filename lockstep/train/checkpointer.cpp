@@ -132,9 +132,7 @@ SaveReport Checkpointer::end(bool is_good) {
   report_.reason = std::exchange(outcome_, std::nullopt).value_or("");
   if (!report_.reason.empty() && !leads()) log::warning(report_.reason);
   if (!is_good && report_.reason.empty()) report_.reason = "another rank could not write its part";
-  failures_ = is_good ? 0 : failures_ + 1;
   report_.is_good = is_good;
-  report_.in_a_row = failures_;
   report_.seconds = seconds_since(began_);
   if (is_good) report_.path = fmt::format("{}/step-{}", store_.folder(), progress_.step);
   return report_;

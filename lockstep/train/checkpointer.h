@@ -19,7 +19,7 @@ struct SaveReport {
   bool is_good = false;
   std::string path = {};      // of a good one
   std::string reason = {};    // of one that is not, where it is known
-  std::int64_t in_a_row = 0;  // that were not
+  std::int64_t in_a_row = 0;  // that were not, in all worlds of the run; StepBoundary counts
   double stall_seconds = 0;   // in which training waited for the copy
   double seconds = 0;         // until it was there
 };
@@ -69,7 +69,6 @@ class Checkpointer {
   std::future<std::string> work_;       // of this rank in this state: why it failed, or nothing
   std::optional<std::string> outcome_;  // of work that has ended
   Clock::time_point began_;
-  std::int64_t failures_ = 0;  // in a row
   SaveReport report_;
 };
 

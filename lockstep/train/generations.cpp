@@ -15,6 +15,7 @@
 #include "lockstep/comm/connect.h"
 #include "lockstep/train/agreement.h"
 #include "lockstep/train/replicas.h"
+#include "lockstep/train/resume.h"
 
 namespace lockstep::train {
 namespace {
@@ -101,12 +102,13 @@ class Generations {
 
     const bool goes_on = place.decided != elastic::kNoStep;
     generation_run_ = run_;
+    RunHooks hooks = equip_(*world_, goes_on);
     if (goes_on) {
-      generation_run_.checkpoint.resume = "auto";
+      generation_run_.checkpoint.resume = resume_later(run_.checkpoint, hooks.checkpoints, *world_);
       generation_run_.job.overwrite = false;
     }
-    RunHooks hooks = equip_(*world_, goes_on);
     hooks.kept = &kept_;
+    hooks.saves = &saves_;
     hooks.agree = [this](std::int64_t step) { return membership_.vote(step).regroup; };
     hooks.computing = [this](bool computes) {
       membership_.set_waiting(!computes);
@@ -135,6 +137,7 @@ class Generations {
   const Equip& equip_;
   std::string reason_ = "started";
   KeptState kept_;
+  SaveHistory saves_;
   spec::RunSpec generation_run_;
   std::optional<comm::Communicator> world_;
   std::optional<Training> training_;

@@ -16,10 +16,11 @@ namespace lockstep::train {
 using Equip = std::function<RunHooks(const comm::Communicator& world, bool goes_on)>;
 
 // A run whose workers come and go: trains in one generation after the other, and goes on from what the
-// workers of the one before have in memory, or from the newest checkpoint when that is not everything. No bit
-// of it depends on when who came or went. `placement` is that of this process. Errors as run_training(), but
-// for communication errors, which end a generation and not the run: Dismissed when the run goes on without
-// this worker, CommError when the coordinator is gone, CorruptState when this worker's state was wrong twice.
+// workers of the one before have in memory, or from its newest checkpoint when that is not everything, or
+// from what it was begun with when it has none yet. No bit of it depends on when who came or went.
+// `placement` is that of this process. Errors as run_training(), but for communication errors, which end a
+// generation and not the run: Dismissed when the run goes on without this worker, CommError when the
+// coordinator is gone, CorruptState when this worker's state was wrong twice.
 RunSummary train_in_generations(const spec::RunSpec& run, elastic::Membership& membership,
                                 const rendezvous::Placement& placement, const Equip& equip);
 

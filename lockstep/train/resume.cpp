@@ -128,6 +128,15 @@ std::optional<std::string> newest_checkpoint(const spec::Checkpoint& checkpoint,
   return all.empty() ? std::nullopt : std::optional(all.front().path);
 }
 
+std::string resume_later(const spec::Checkpoint& checkpoint, const std::string& folder,
+                         const comm::Communicator& world) {
+  bool has_one = false;
+  together(world,
+           [&] { has_one = !folder.empty() && !checkpoint::CheckpointStore(folder).committed().empty(); });
+  // A writer that was given up may commit one while ranks look.
+  return shared(has_one ? 1 : 0, world) != 0 ? kAuto : checkpoint.resume;
+}
+
 spec::RunSpec as_saved(const spec::RunSpec& run, const std::string& folder) {
   for (const checkpoint::Listed& listed : candidates(run.checkpoint, folder)) {
     try {

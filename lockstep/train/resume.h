@@ -20,6 +20,12 @@ std::optional<std::string> newest_checkpoint(const spec::Checkpoint& checkpoint,
 // checkpoint has it that tells; as it is when there is none.
 spec::RunSpec as_saved(const spec::RunSpec& run, const std::string& folder);
 
+// checkpoint.resume of a run that was begun, all ranks of `world` together: "auto" once there is a checkpoint
+// in its store `folder`, and until then what it was begun with. What was there before it began counts as its
+// own.
+std::string resume_later(const spec::Checkpoint& checkpoint, const std::string& folder,
+                         const comm::Communicator& world);
+
 struct Resumed {
   std::string path;
   checkpoint::Progress progress;

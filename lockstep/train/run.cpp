@@ -144,7 +144,9 @@ class Training::Impl {
   RunSummary train() {
     const std::optional<Resumed> resumed = find_begin();
     const std::unique_ptr<Checkpointer> checkpointer = make_checkpointer();
-    StepBoundary boundary(world_, checkpointer.get(),
+    SaveHistory saves;
+    if (hooks_.saves != nullptr) agree_on(*hooks_.saves, world_);
+    StepBoundary boundary(world_, checkpointer.get(), hooks_.saves != nullptr ? *hooks_.saves : saves,
                           {.checkpoint = run_.checkpoint,
                            .wants_to_stop = hooks_.wants_to_stop,
                            .before_save = [this] { compare_copies(); },

@@ -15,6 +15,7 @@
 #include "lockstep/train/checkpointer.h"
 #include "lockstep/train/kept_state.h"
 #include "lockstep/train/resume.h"
+#include "lockstep/train/save_history.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/stragglers.h"
 #include "lockstep/train/weights.h"
@@ -76,6 +77,8 @@ struct RunHooks {
   // What this process has kept of the run with other ranks, on all ranks or on none; read before the first
   // step.
   const KeptState* kept = nullptr;
+  // What this process knows of the checkpoints of the run, on all ranks or on none; goes on with this one's.
+  SaveHistory* saves = nullptr;
   // Before the first step, when what was kept is where the run goes on from.
   std::function<void(const Reached&)> healed = nullptr;
   // When the first step can begin, behind this one.

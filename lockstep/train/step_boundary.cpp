@@ -18,14 +18,20 @@ constexpr std::chrono::milliseconds kPatience{2};
 
 }  // namespace
 
-StepBoundary::StepBoundary(const comm::Communicator& world, Checkpointer* checkpointer, Options options)
-    : world_(world), checkpointer_(checkpointer), options_(std::move(options)), newest_(options_.resumed) {}
+StepBoundary::StepBoundary(const comm::Communicator& world, Checkpointer* checkpointer, SaveHistory& history,
+                           Options options)
+    : world_(world),
+      checkpointer_(checkpointer),
+      history_(history),
+      options_(std::move(options)),
+      last_began_(history.last_began),
+      newest_(options_.resumed) {}
 
 bool StepBoundary::pass(const checkpoint::Progress& progress) {
   const double since_last = std::chrono::duration<double>(Clock::now() - last_began_).count();
   // Clocks differ: the leader's decides.
   const bool is_time = checkpointer_ != nullptr && world_.rank() == 0 &&
-                       is_time_to_save(options_.checkpoint, progress.step, since_last, cost_);
+                       is_time_to_save(options_.checkpoint, progress.step, since_last, history_.cost);
   const Heard heard = exchange(options_.wants_to_stop && options_.wants_to_stop(), is_time);
   is_due_ = is_due_ || heard.save;
   if (is_due_ && checkpointer_->is_idle()) begin(progress, false);
@@ -75,10 +81,14 @@ StepBoundary::Heard StepBoundary::exchange(bool stop, bool save) {
   return {.stop = sums[0] > 0, .save = sums[1] > 0};
 }
 
-void StepBoundary::take(const SaveReport& report) {
+void StepBoundary::take(SaveReport report) {
+  ++history_.ended;
+  history_.failures = report.is_good ? 0 : history_.failures + 1;
+  history_.last_began = last_began_;
+  report.in_a_row = history_.failures;
   last_ = report;
   if (report.is_good) {
-    cost_ = {report.stall_seconds, report.seconds};
+    history_.cost = {report.stall_seconds, report.seconds};
     newest_ = {report.path, {.step = report.step}};
   }
   if (options_.saved) options_.saved(report);

@@ -8,7 +8,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/train/checkpointer.h"
 #include "lockstep/train/resume.h"
-#include "lockstep/train/save_rule.h"
+#include "lockstep/train/save_history.h"
 
 namespace lockstep::train {
 
@@ -23,8 +23,10 @@ class StepBoundary {
     std::function<void(const SaveReport&)> saved = nullptr;
     std::optional<Resumed> resumed = std::nullopt;  // what the run goes on from
   };
-  // `checkpointer` may be null: nothing is saved. What is referred to must outlive this.
-  StepBoundary(const comm::Communicator& world, Checkpointer* checkpointer, Options options);
+  // `checkpointer` may be null: nothing is saved. `history` is the same on all ranks, but for times, and goes
+  // on. What is referred to must outlive this.
+  StepBoundary(const comm::Communicator& world, Checkpointer* checkpointer, SaveHistory& history,
+               Options options);
 
   // All ranks, after every step. True: somebody wants this to be the last. UsageError on all when as many
   // checkpoints in a row as checkpoint.max_failures could not be written.
@@ -48,14 +50,14 @@ class StepBoundary {
   // One exchange. `save` is what this rank thinks.
   Heard exchange(bool stop, bool save);
   void begin(const checkpoint::Progress& progress, bool training_waits);
-  void take(const SaveReport& report);
+  void take(SaveReport report);
 
   const comm::Communicator& world_;
   Checkpointer* checkpointer_;
+  SaveHistory& history_;
   Options options_;
   bool is_due_ = false;  // but the one before is still under way
-  Clock::time_point last_began_ = Clock::now();
-  std::optional<SaveCost> cost_;
+  Clock::time_point last_began_;
   double copy_seconds_ = 0;
   SaveReport last_;  // that has ended
   std::optional<Resumed> newest_;

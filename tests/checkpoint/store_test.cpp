@@ -175,6 +175,19 @@ TEST_F(Store, KeepsTheLastAndEveryNth) {
   EXPECT_THAT(steps(), ElementsAre(35));
 }
 
+// As when a run has gone back, or a writer that was given up comes late.
+TEST_F(Store, KeepsWhatItHasJustCommitted) {
+  for (const std::int64_t step : {30, 40, 15}) save(step);
+  EXPECT_THAT(store_.collect({.last = 2}), ElementsAre());
+  EXPECT_THAT(steps(), ElementsAre(40, 30, 15));
+  save(15, 1, "b");
+  EXPECT_THAT(store_.collect({.last = 2}), ElementsAre());
+  EXPECT_EQ(variant_of(path("step-15")), 1);
+  save(20);
+  EXPECT_THAT(store_.collect({.last = 2}), ElementsAre(15));
+  EXPECT_THAT(steps(), ElementsAre(40, 30, 20));
+}
+
 TEST_F(Store, BadOnesDoNotCount) {
   for (const std::int64_t step : {10, 20, 30, 40}) save(step);
   damage("step-40");

@@ -37,6 +37,17 @@ class ResumedProgram : public TrainProgram {
     return read_file(folder_.path(run) + "/checkpoints/latest");
   }
 
+  // The step of the oldest checkpoint, which is not that of the last.
+  std::int64_t oldest_of(const std::string& run) const {
+    std::int64_t oldest = 100;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path(run) + "/checkpoints")) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("step-")) oldest = std::min<std::int64_t>(oldest, std::stoll(name.substr(5)));
+    }
+    EXPECT_LT(oldest, 100);
+    return oldest;
+  }
+
   Finished train_to_the_end(const std::string& run, const Flags& more) { return train(flags_of(run, more)); }
 
   Finished interrupted(const std::string& run, const Flags& more, int signal) {
@@ -98,12 +109,7 @@ TEST_F(ResumedProgram, SoDoesAKill) {
 
 TEST_F(ResumedProgram, ARunIsResumedIntoAnotherFolder) {
   ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
-  std::int64_t oldest = 100;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path("whole") + "/checkpoints")) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("step-")) oldest = std::min<std::int64_t>(oldest, std::stoll(name.substr(5)));
-  }
-  ASSERT_LT(oldest, 100);
+  const std::int64_t oldest = oldest_of("whole");
   const std::string from = folder_.path("whole") + "/checkpoints/step-" + std::to_string(oldest);
   const Finished ended = train_to_the_end("copy", {"--resume", from, "--workers", "2"});
   ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
@@ -128,6 +134,34 @@ TEST_F(ResumedProgram, WhatCannotBeResumedIsSaidInASentence) {
     EXPECT_EQ(std::count(other.error_output.begin(), other.error_output.end(), '\n'), 1);
   }
   EXPECT_EQ(steps_of("whole").size(), 100U) << "nothing was touched";
+}
+
+// What comes after the newer ones would be lost among them.
+TEST_F(ResumedProgram, ARunDoesNotGoBackInItsOwnFolder) {
+  ASSERT_EQ(train_to_the_end("whole", {"--training.threads", "1"}).exit_code, 0);
+  const std::string hash = hash_of("whole");
+  const std::string checkpoints = folder_.path("whole") + "/checkpoints";
+  const std::string old = checkpoints + "/step-" + std::to_string(oldest_of("whole"));
+  const std::vector<std::string> before = test::names_in(checkpoints);
+  for (const Flags& flags : {Flags{"--resume", old}, Flags{"--resume", old, "--workers", "2"},
+                             Flags{"--resume", old + "/", "--job.overwrite", "true"}}) {
+    const Finished refused = train_to_the_end("whole", flags);
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_THAT(refused.error_output, HasSubstr("choose another --job.dump_folder, or remove the newer"));
+    EXPECT_EQ(std::count(refused.error_output.begin(), refused.error_output.end(), '\n'), 1);
+  }
+  EXPECT_EQ(steps_of("whole").size(), 100U) << "nothing was touched";
+  EXPECT_EQ(test::names_in(checkpoints), before);
+
+  for (const std::string& name : before) {
+    const std::string path = checkpoints + "/" + name;
+    if (name.starts_with("step-") && path != old) std::filesystem::remove_all(path);
+  }
+  const Finished again =
+      train_to_the_end("whole", {"--resume", old + "/", "--workers", "2", "--training.threads", "1"});
+  EXPECT_EQ(again.exit_code, 0) << again.error_output;
+  EXPECT_EQ(steps_of("whole").size(), 100U);
+  EXPECT_EQ(hash_of("whole"), hash);
 }
 
 TEST_F(ResumedProgram, WeightsGoToHuggingFaceFoldersAndBack) {

@@ -213,6 +213,21 @@ TEST_F(Members, LeaveACoordinatorThatWasAway) {
   });
 }
 
+TEST_F(Members, OfAnotherRunInTheSamePlaceHaveDecidedNothing) {
+  serve(1);
+  Generation last = 0;
+  for (const std::int64_t held : {std::int64_t{-1}, std::int64_t{7}}) {
+    last = member()->take_place({.step = held}, "new").generation;
+  }
+  EXPECT_EQ(DecisionLog(folder_.path("decisions")).decided(), 7);
+  CoordinatorServer::Options other = options(1);
+  other.goes_on = false;
+  server_ = std::make_unique<ServedCoordinator>(other);
+  const Place place = member()->take_place({}, "new");
+  EXPECT_EQ(place.decided, kNoStep);
+  EXPECT_EQ(place.generation, last + 1) << "a number is never used twice";
+}
+
 TEST_F(Members, AreDismissedWhenTheRunIsOver) {
   serve(1);
   const auto first = member();

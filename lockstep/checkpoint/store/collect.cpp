@@ -56,6 +56,7 @@ std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention) {
   LOCKSTEP_FAILPOINT("checkpoint.collect.begun");
   std::vector<std::int64_t> removed;
   for (const Listed& entry : unwanted) {
+    if (last_ && entry.path == path_of({*last_, FolderName::Kind::plain, {}})) continue;
     remove_checkpoint(entry.path);
     good_.erase(entry.path);
     if (!good_steps.contains(entry.step)) removed.push_back(entry.step);

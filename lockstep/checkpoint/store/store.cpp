@@ -107,6 +107,7 @@ void CheckpointStore::commit(const std::string& id, Manifest manifest, int ranks
     throw;
   }
   under_way_.erase(staging_folder(step, id));
+  last_ = step;
   settle(step, id);
 }
 

@@ -73,8 +73,9 @@ class CheckpointStore {
 
   // Removes checkpoints that are not to be kept, and what attempts that died have left. Those of `last` count
   // only after they have been read again and found good, by this object once; bad ones are named in a
-  // warning, and removed when a newer one is good. The newest good one always stays; without a good one
-  // nothing is removed. Returns the steps that were removed.
+  // warning, and removed when a newer one is good. The newest good one always stays, and so does the one that
+  // this object has committed last, whatever is newer; without a good one nothing is removed. Returns the
+  // steps that were removed.
   std::vector<std::int64_t> collect(const Retention& retention);
 
  private:
@@ -88,6 +89,7 @@ class CheckpointStore {
   std::string folder_;
   Disk& disk_;
   std::set<std::string> under_way_;   // staging folders of this object
+  std::optional<std::int64_t> last_;  // step that was committed by this object
   std::map<std::string, Hash> good_;  // by path, the manifest of those that were read again
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/trainer/run_folder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/checkpoint/store/store.h"
 #include "lockstep/cli/host_memory.h"
 #include "lockstep/metrics/json_lines.h"
 #include "lockstep/metrics/process_memory.h"
@@ -86,11 +88,19 @@ std::string workers_in_words(const spec::RunSpec& run, int workers, const spec::
   return axes.empty() ? all : fmt::format("{} ({} data-parallel{})", all, workload.data_parallel, axes);
 }
 
-// What it resumes is one of its own checkpoints.
-bool resumes_itself(const spec::RunSpec& run) {
+void require_newest(const spec::RunSpec& run) {
   const std::string own = checkpoint_folder(run);
-  const auto newest = train::newest_checkpoint(run.checkpoint, own);
-  return newest && std::filesystem::equivalent(std::filesystem::path(*newest).parent_path(), own);
+  const std::vector<checkpoint::Listed> all = checkpoint::CheckpointStore(own).committed();
+  const auto chosen = train::newest_checkpoint(run.checkpoint, own);
+  const auto is_chosen = [&](const checkpoint::Listed& listed) {
+    return chosen && std::filesystem::equivalent(listed.path, *chosen);
+  };
+  const auto found = std::ranges::find_if(all, is_chosen);
+  if (found == all.end() || found->step == all.front().step) return;
+  throw UsageError(
+      fmt::format("{} is older than step {} of the same run: to go on from it, choose another "
+                  "--job.dump_folder, or remove the newer checkpoints from {}",
+                  found->path, all.front().step, own));
 }
 
 }  // namespace
@@ -105,7 +115,14 @@ bool holds_a_run(const std::filesystem::path& folder) {
   return !no_file && bytes > 0;
 }
 
+bool resumes_itself(const spec::RunSpec& run) {
+  const std::string own = checkpoint_folder(run);
+  const auto chosen = train::newest_checkpoint(run.checkpoint, own);
+  return chosen && std::filesystem::equivalent(std::filesystem::canonical(*chosen).parent_path(), own);
+}
+
 void require_free(const spec::RunSpec& run) {
+  require_newest(run);
   const bool may_stay = run.checkpoint.resume == "auto" || run.job.overwrite;
   if (may_stay || !holds_a_run(run.job.dump_folder) || resumes_itself(run)) return;
   throw UsageError(
@@ -121,7 +138,7 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
       lock_(folder_ / "lock"),
       goes_on_(goes_on || resumes_itself(run)),
       tokenizer_(train::tokenizer_of(run.data)) {
-  if (!goes_on_) require_free(run);
+  if (!goes_on) require_free(run);
 }
 
 std::string RunFolder::tokenizer_digest() const {

@@ -22,7 +22,11 @@ std::string checkpoint_folder(const spec::RunSpec& run);
 // A folder has metrics of a run; one that came to no step is nothing to keep.
 bool holds_a_run(const std::filesystem::path& folder);
 
-// UsageError when the folder holds a run that is neither resumed nor allowed to be replaced (job.overwrite).
+// What the run resumes is one of its own checkpoints.
+bool resumes_itself(const spec::RunSpec& run);
+
+// UsageError when the folder holds a run that is neither resumed nor allowed to be replaced (job.overwrite),
+// or that has newer checkpoints than the one to go on from: those of two courses must not mix.
 void require_free(const spec::RunSpec& run);
 
 // What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics, the

@@ -117,10 +117,9 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   const std::filesystem::path log = std::filesystem::path(run.job.dump_folder) / "decisions.log";
   std::error_code ignored;
   const std::filesystem::path history = std::filesystem::path(run.job.dump_folder) / "generations.jsonl";
-  if (run.checkpoint.resume.empty()) {
-    std::filesystem::remove(log, ignored);
-    std::filesystem::remove(history, ignored);
-  }
+  const bool is_auto = run.checkpoint.resume == "auto";
+  if (run.checkpoint.resume.empty()) std::filesystem::remove(log, ignored);
+  if (!is_auto && !resumes_itself(run)) std::filesystem::remove(history, ignored);
   std::filesystem::create_directories(run.job.dump_folder, ignored);  // rank 0 tells when it cannot be
 
   elastic::SupervisorOptions options;
@@ -132,6 +131,7 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   options.stall_timeout = milliseconds_of(run.elastic.stall_timeout_seconds);
   options.join_timeout = milliseconds_of(run.elastic.join_timeout_seconds);
   options.log_path = log.string();
+  options.goes_on = is_auto;
   options.history_path = history.string();
   options.listen = listen;
   if (listen) options.run = kRunName;

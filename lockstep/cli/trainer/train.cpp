@@ -100,8 +100,11 @@ int train(Arguments given) {
   const TrainArguments arguments = split_arguments("train", given);
   if (arguments.join) throw UsageError("--join is for `lockstep agent`; `lockstep train` has --listen");
   const spec::RunSpec given_run = spec::load_run(arguments.file, arguments.key_flags);
+  // Whoever has started a member has settled everything. What the run was begun with may be gone.
+  if (auto member = elastic::membership_from_environment()) {
+    return train_as_member(given_run, std::move(*member));
+  }
   const spec::RunSpec run = train::as_saved(given_run, checkpoint_folder(given_run));
-  if (auto member = elastic::membership_from_environment()) return train_as_member(run, std::move(*member));
   const rendezvous::Placement placement = rendezvous::placement_from_environment();
   const bool is_rank = placement.world.source != "default" || placement.rank.source != "default";
   if (is_rank && (arguments.workers > 0 || arguments.listen)) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/train/save_rule.h"
+
+namespace lockstep::train {
+
+// What a process knows of the checkpoints of a run, in all worlds that it was in. One that did not come to
+// its end, because its world broke, is as if it had not begun: the next world makes it soon.
+struct SaveHistory {
+  std::int64_t ended = 0;                       // good or not
+  std::int64_t failures = 0;                    // of the last, in a row
+  Clock::time_point last_began = Clock::now();  // of those that have ended; before, the run
+  std::optional<SaveCost> cost = std::nullopt;  // of the last good one
+};
+
+// All ranks of `world` together: what those know who have seen the most becomes what all know.
+void agree_on(SaveHistory& history, const comm::Communicator& world);
+
+}  // namespace lockstep::train

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs that begin with what another one has left, and lose all their workers.
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/elastic_program.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ElasticResume : public ElasticProgram {
+ protected:
+  ElasticResume() : ElasticProgram(90) {}
+
+  std::string checkpoint_of_whole(int step) const {
+    return fmt::format("{}/checkpoints/step-{}", folder_.path("whole"), step);
+  }
+
+  // All workers at once, after a few steps.
+  Finished trained_with_a_loss(const std::string& run, Flags more) {
+    more.insert(more.end(), {"--workers", "2"});
+    Program program(flags_of(run, more));
+    wait_for_steps(run, 3);
+    for (const pid_t worker : workers_of(run)) ::kill(worker, SIGKILL);
+    return program.finish();
+  }
+
+  // The run is the other one from behind this step on, each step once.
+  void expect_rest_of_whole(const std::string& run, const Finished& finished, int begin) {
+    ASSERT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+    std::vector<nlohmann::json> rest = steps_of("whole");
+    rest.erase(rest.begin(), rest.begin() + begin);
+    EXPECT_EQ(steps_of(run), rest);
+    EXPECT_EQ(hash_of(run), hash_of("whole"));
+  }
+};
+
+TEST_F(ElasticResume, WhatItWasBegunWithIsTakenAgainBeforeItsFirstCheckpoint) {
+  train_whole({"--checkpoint.interval", "30", "--checkpoint.keep_last", "3"});
+  expect_rest_of_whole("on", trained_with_a_loss("on", {"--resume", checkpoint_of_whole(30)}), 30);
+  // The folder knows of decisions and of a checkpoint now, and another run takes it.
+  const Flags over = {"--resume", checkpoint_of_whole(60), "--job.overwrite", "true", "--workers", "2"};
+  expect_rest_of_whole("on", run_program(flags_of("on", over)), 60);
+}
+
+TEST_F(ElasticResume, ItsOwnCheckpointIsTakenOnceThereIsOne) {
+  train_whole({"--checkpoint.interval", "30", "--checkpoint.keep_last", "3"});
+  // The one that it was begun with is gone by then.
+  std::filesystem::rename(checkpoint_of_whole(30), folder_.path("begin"));
+  Program program(
+      flags_of("on", {"--resume", folder_.path("begin"), "--checkpoint.interval", "5", "--workers", "2"}));
+  wait_for_steps("on", 1);
+  for (int i = 0; i < 3000 && read_file(folder_.path("on") + "/checkpoints/latest").empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  std::filesystem::remove_all(folder_.path("begin"));
+  for (const pid_t worker : workers_of("on")) ::kill(worker, SIGKILL);
+  const Finished finished = program.finish();
+  expect_rest_of_whole("on", finished, 30);
+  EXPECT_THAT(finished.output, HasSubstr("resumed " + folder_.path("on") + "/checkpoints/step-"));
+}
+
+TEST_F(ElasticResume, WeightsThatItWasBegunWithAreTakenAgain) {
+  ASSERT_EQ(run_program(flags_of("first", {"--training.steps", "20"})).exit_code, 0);
+  const Flags from = {"--init-from", folder_.path("first")};
+  train_whole(from);
+  expect_whole("again", trained_with_a_loss("again", from));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
