@@ -47,7 +47,9 @@ void Checker::see_place(int incarnation, const Place& place, const std::vector<B
   if (!is_new) return;
   require(formed_.rbegin()->first == place.generation,
           [&] { return fmt::format("generation {} comes after a later one", place.generation); });
-  Generation newest = 0;
+  // Who was left out of a generation that went back and decided anew holds what is void, also when all who
+  // were in it have died since.
+  Generation newest = last_to_decide_;
   for (const Brought& member : brought) newest = std::max(newest, member.generation);
   for (const Brought& member : brought) {
     require(member.generation < newest || member.held <= place.decided, [&] {
