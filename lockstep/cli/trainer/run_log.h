@@ -9,8 +9,9 @@
 
 namespace lockstep::cli {
 
-// What a run says, on standard output and in a file that has plain lines only. OutputError or UsageError when
-// it cannot be written.
+// What a run says, on standard output and in a file that has plain lines only. OutputError when standard
+// output cannot be written, UsageError when the file cannot be opened; lines that it has no room for are
+// lost.
 class RunLog {
  public:
   RunLog(const std::filesystem::path& file, metrics::OutputFile::Mode mode);
