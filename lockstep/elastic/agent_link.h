@@ -35,6 +35,7 @@ class AgentLink final : public Control {
   std::optional<Clock::time_point> next_deadline() const override { return std::nullopt; }
   void turn() override;
   // Its connection tells the coordinator.
+  void wind_up() override {}
   void lose(MemberId, const std::string&) override {}
   std::vector<Fence> take_fences() override;
   const std::optional<End>& end() const override { return end_; }

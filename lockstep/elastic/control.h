@@ -27,6 +27,8 @@ class Control {
   virtual std::optional<Clock::time_point> next_deadline() const = 0;
   virtual void turn() = 0;
 
+  // Somebody wants the run to end; the workers were told so.
+  virtual void wind_up() = 0;
   // A worker of this host has ended.
   virtual void lose(MemberId member, const std::string& reason) = 0;
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kFinished = "the run is finished";
 
-GenerationSize size_of(const CoordinatorOptions& options) {
-  return {.least = options.min_members, .most = options.max_members, .multiple = options.multiple};
+GenerationSize size_of(const CoordinatorOptions& options, int least) {
+  return {.least = least, .most = options.max_members, .multiple = options.multiple};
 }
 
 LivenessLimits limits_of(const CoordinatorOptions& options) {
@@ -27,7 +27,7 @@ void check(const CoordinatorOptions& options) {
   const auto [expected, least, most, multiple] =
       std::tuple(options.expected, options.min_members, options.max_members, options.multiple);
   if (least < 1 || multiple < 1 || least > most || expected < 1 ||
-      places_for(static_cast<std::size_t>(most), size_of(options)) == 0) {
+      places_for(static_cast<std::size_t>(most), size_of(options, least)) == 0) {
     throw UsageError(
         fmt::format("{} to {} workers in multiples of {}, {} at the begin: no such number exists", least,
                     most, multiple, expected));
@@ -69,7 +69,7 @@ Outputs Coordinator::hear(const FromMember& message, Time now) {
 
 void Coordinator::on(const Join& join, Time now) {
   if (phase_ == Phase::finishing || phase_ == Phase::ended) {
-    dismiss(join.member, kFinished, true);
+    dismiss(join.member, closing_.value_or(kFinished), true);
     known_.erase(join.member);
     return;
   }
@@ -143,7 +143,7 @@ void Coordinator::on(const Leave& leave, Time) {
   phase_ = Phase::finishing;
   has_left_ = true;
   for (const MemberId member : waiting()) {
-    dismiss(member, kFinished, true);
+    dismiss(member, closing_.value_or(kFinished), true);
     known_.erase(member);
   }
 }
@@ -208,23 +208,37 @@ void Coordinator::forget_failures_with(MemberId lost) {
 }
 
 void Coordinator::advance(Time now) {
-  if (phase_ == Phase::finishing && !is_anyone_awaited()) return end(true, kFinished);
+  if (phase_ == Phase::finishing && !is_anyone_awaited()) {
+    return end(!closing_, std::string(closing_.value_or(kFinished)));
+  }
   if (phase_ != Phase::gathering || is_anyone_awaited()) return;
   if (failed_starts_.is_hopeless(options_.join_timeout, now)) return end(false, failed_starts_.to_string());
   if (failed_starts_.count() > 0 && now < failed_starts_.next_start()) return;
   const std::vector<MemberId> candidates = leave_out(waiting(), now);
-  const bool is_late = short_since_ && now >= *short_since_ + options_.join_timeout;
   // Nobody is known who could be missing: all that the run was started with are waited for.
   const bool is_first = members_.empty();
+  const bool is_late =
+      (is_winding_up_ && !is_first) || (short_since_ && now >= *short_since_ + options_.join_timeout);
   if (is_first && !is_late && candidates.size() < static_cast<std::size_t>(options_.expected)) return;
-  const std::vector<MemberId> members = choose(candidates);
-  if (!members.empty()) return form(members, now);
-  if (is_late) {
-    return end(false, fmt::format("there are {} workers, fewer than the {} that are needed, since {:.0f} s",
-                                  candidates.size(), options_.min_members,
-                                  std::chrono::duration<double>(options_.join_timeout).count()));
+  closing_.reset();
+  const std::vector<MemberId> members = choose(candidates, options_.min_members);
+  if (!members.empty()) {
+    short_since_.reset();
+    return form(members, now);
   }
   if (!short_since_) short_since_ = now;
+  if (is_late) save_and_end(candidates, now);
+}
+
+void Coordinator::save_and_end(const std::vector<MemberId>& candidates, Time now) {
+  const std::string reason = fmt::format(
+      "there are {} workers, fewer than the {} that are needed, since {:.0f} s", candidates.size(),
+      options_.min_members, std::chrono::duration<double>(now - *short_since_).count());
+  const auto holds = [&](MemberId member) { return known_.at(member).join.held != kNoStep; };
+  const std::vector<MemberId> members = choose(candidates, options_.multiple);
+  if (!options_.can_save || std::ranges::none_of(members, holds)) return end(false, reason);
+  closing_ = reason;
+  form(members, now);
 }
 
 std::vector<MemberId> Coordinator::leave_out(const std::vector<MemberId>& candidates, Time now) {
@@ -235,7 +249,7 @@ std::vector<MemberId> Coordinator::leave_out(const std::vector<MemberId>& candid
   std::erase_if(kept, [&](MemberId member) {
     return is_new ? known_.at(member).join.host != options_.host : !holds(member);
   });
-  if (choose(kept).empty()) return candidates;
+  if (choose(kept, options_.min_members).empty()) return candidates;
   for (const MemberId member : candidates) {
     const bool is_kept = std::ranges::find(kept, member) != kept.end();
     if (is_kept || !is_member(member)) continue;  // it may have its turn later
@@ -259,16 +273,18 @@ void Coordinator::form(const std::vector<MemberId>& members, Time now) {
   members_ = members;
   phase_ = Phase::running;
   has_begun_ = has_decided_ = false;
-  short_since_.reset();
   outputs_.push_back(Record{generation_, members_, decided_, false});
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     Known& known = known_.at(members_[rank]);
     known.wants_place = false;
     known.duty = Duty::train;
     known.liveness.renew(now);
-    const Place place = {generation_, static_cast<std::int32_t>(rank), members_, decided_,
-                         known.join.attempt};
-    outputs_.push_back(Send{members_[rank], place});
+    outputs_.push_back(Send{members_[rank], Place{.generation = generation_,
+                                                  .rank = static_cast<std::int32_t>(rank),
+                                                  .members = members_,
+                                                  .decided = decided_,
+                                                  .attempt = known.join.attempt,
+                                                  .only_saves = closing_.has_value()}});
   }
 }
 
@@ -277,6 +293,12 @@ void Coordinator::end(bool is_finished, const std::string& reason) {
   for (const auto& [member, known] : known_) dismiss(member, reason, true);
   known_.clear();
   outputs_.push_back(End{is_finished, reason});
+}
+
+Outputs Coordinator::wind_up(Time now) {
+  is_winding_up_ = true;
+  advance(now);
+  return take_outputs();
 }
 
 Outputs Coordinator::give_up(const std::string& reason) {
@@ -303,9 +325,13 @@ std::optional<Time> Coordinator::next_deadline() const {
   for (const auto& [member, known] : known_) {
     consider(known.liveness.deadline(known.duty, limits_of(options_)));
   }
-  if (phase_ == Phase::gathering && short_since_) consider(*short_since_ + options_.join_timeout);
-  if (phase_ == Phase::gathering && failed_starts_.is_suspicious() && !short_since_ && !is_anyone_awaited()) {
-    consider(failed_starts_.next_start());
+  if (phase_ != Phase::gathering || is_anyone_awaited()) return next;
+  const bool is_suspicious = failed_starts_.is_suspicious();
+  const Time start = is_suspicious ? failed_starts_.next_start() : Time(0);
+  if (short_since_) {
+    consider(std::max(*short_since_ + options_.join_timeout, start));
+  } else if (is_suspicious) {
+    consider(start);
   }
   return next;
 }
@@ -332,17 +358,18 @@ std::vector<MemberId> Coordinator::waiting() const {
   return members;
 }
 
-std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members) const {
+std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members, int least) const {
   std::vector<Candidate> candidates;
   for (const MemberId member : members) candidates.push_back({member, known_.at(member).join.host});
-  std::vector<MemberId> chosen = choose_members(std::move(candidates), size_of(options_));
+  std::vector<MemberId> chosen = choose_members(std::move(candidates), size_of(options_, least));
   std::ranges::stable_partition(
       chosen, [&](MemberId member) { return known_.at(member).join.host == options_.host; });
   return chosen;
 }
 
 bool Coordinator::would_grow() const {
-  return places_for(members_.size() + waiting().size(), size_of(options_)) > members_.size();
+  return places_for(members_.size() + waiting().size(), size_of(options_, options_.min_members)) >
+         members_.size();
 }
 
 bool Coordinator::is_anyone_awaited() const {

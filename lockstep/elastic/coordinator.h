@@ -14,6 +14,9 @@
 // When generations end before their first step again and again and nobody is lost, those of the last one that
 // hold nothing (or, where nobody holds anything, those of other hosts) are dismissed if the others suffice;
 // and when that does not help either, the run ends.
+//
+// A run that has had too few members for too long ends; before that, those that are there and hold something
+// get a generation that saves it, if they are enough for one replica of the model.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +42,7 @@ struct CoordinatorOptions {
   Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
   Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
   Time join_timeout = std::chrono::seconds(60);   // so long a run with too few members waits for more
+  bool can_save = false;                          // members can save what they hold
   // Of the coordinator: members of this host have the first ranks. Rank 0 has the files of the run, and who
   // is cut off with them keeps them from the others. Empty: none.
   std::string host = {};
@@ -93,6 +97,8 @@ class Coordinator {
   // silent. So `now` is when that was begun, and may be before the time of what was handed in since.
   Outputs tick(Time now);
   std::optional<Time> next_deadline() const;
+  // Somebody wants the run to end: members that are too few wait no longer.
+  Outputs wind_up(Time now);
   // Whoever runs it cannot do what it says: the run ends, and may go on another time.
   Outputs give_up(const std::string& reason);
 
@@ -138,6 +144,8 @@ class Coordinator {
   bool refuse(const Join& join, Time now);
   void advance(Time now);
   void form(const std::vector<MemberId>& members, Time now);
+  // Those who wait are too few, and no others are waited for.
+  void save_and_end(const std::vector<MemberId>& candidates, Time now);
   // Dismisses those of the last generation that are better left out; the others come back, of candidates.
   std::vector<MemberId> leave_out(const std::vector<MemberId>& candidates, Time now);
   void end(bool is_finished, const std::string& reason);
@@ -145,7 +153,7 @@ class Coordinator {
   // Those that want a place: first who was in the newest generation, then those of this host, by rank, then
   // by age.
   std::vector<MemberId> waiting() const;
-  std::vector<MemberId> choose(const std::vector<MemberId>& members) const;  // none: too few
+  std::vector<MemberId> choose(const std::vector<MemberId>& members, int least) const;  // none: too few
   bool would_grow() const;
   bool is_anyone_awaited() const;
   bool is_member(MemberId member) const;  // of the generation, or of the last one
@@ -165,6 +173,8 @@ class Coordinator {
   bool has_decided_ = false;         // the generation has, a step
   bool has_left_ = false;            // a member with a place
   std::optional<Time> short_since_;  // there are too few members
+  bool is_winding_up_ = false;
+  std::optional<std::string> closing_;  // the generation only saves, and the run ends with it: why
   Outputs outputs_;
 };
 

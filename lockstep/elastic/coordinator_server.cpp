@@ -181,6 +181,10 @@ void CoordinatorServer::drop_lost() {
   }
 }
 
+void CoordinatorServer::wind_up() {
+  perform(coordinator_.wind_up(time()));
+}
+
 void CoordinatorServer::lose(MemberId member, const std::string& reason) {
   perform(coordinator_.lose(member, reason, time()));
 }

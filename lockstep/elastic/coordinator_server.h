@@ -46,6 +46,7 @@ class CoordinatorServer final : public Control {
   void add_to(std::vector<pollfd>& entries) const override;
   std::optional<Clock::time_point> next_deadline() const override;
   void turn() override;
+  void wind_up() override;
   void lose(MemberId member, const std::string& reason) override;
   std::vector<Fence> take_fences() override;
   const std::optional<End>& end() const override { return end_; }

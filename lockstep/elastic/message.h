@@ -80,6 +80,8 @@ struct Place {
   std::uint64_t attempt = 0;  // of the Join that it answers: a place for an older one is none
   // Where the members of the generation meet, on the host of the coordinator; set by whoever serves there.
   std::uint16_t rendezvous_port = 0;
+  // Nothing is trained any more: save what the members hold, and leave.
+  bool only_saves = false;
   bool operator==(const Place&) const = default;
 };
 

@@ -174,6 +174,7 @@ std::vector<std::byte> write(const Place& place) {
       .step(place.decided)
       .number(place.attempt)
       .port(place.rendezvous_port)
+      .flag(place.only_saves)
       .framed(MessageType::place);
 }
 
@@ -232,7 +233,7 @@ std::size_t max_body_bytes(MessageType type, Sender from) {
     case MessageType::leave:
       return is_from_member ? 8 : 0;
     case MessageType::place:
-      return is_from_member ? 0 : 4 * 8 + 2 + 4 + 8 * kMaxMembers;
+      return is_from_member ? 0 : 4 * 8 + 2 + 1 + 4 + 8 * kMaxMembers;
     case MessageType::decision:
       return is_from_member ? 0 : 2 * 8 + 1;
     case MessageType::abandon:
@@ -299,6 +300,7 @@ FromCoordinator decode_from_coordinator(MessageType type, ConstBytes body) {
       place.decided = reader.step_or_none();
       place.attempt = reader.number();
       place.rendezvous_port = reader.port();
+      place.only_saves = reader.flag();
       return reader.ended(place);
     }
     case MessageType::decision:

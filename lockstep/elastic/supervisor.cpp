@@ -99,6 +99,7 @@ class Supervision {
         result_.interrupted_by = number;
         asked_at_ = Clock::now();
         slots_.signal_all(number);
+        control_.wind_up();
         if (!is_ending())
           begin_end(kResumable, fmt::format("stopped by signal {}", number), options_.grace_to_finish);
       } else if (Clock::now() - asked_at_ > kSameWish) {
@@ -228,6 +229,7 @@ class Supervision {
     const End& end = *control_.end();
     if (is_ending()) return;
     if (end.is_finished) return begin_end(0, "", options_.grace_to_finish);
+    if (result_.exit_code == kResumable) result_.exit_code = 0;  // who has saved says so; this tells why
     begin_end(kResumable, given_up_.empty() ? end.reason : fmt::format("{}; {}", end.reason, given_up_),
               options_.grace);
   }
@@ -328,6 +330,7 @@ CoordinatorOptions coordinator_of(const SupervisorOptions& options) {
           .beat_timeout = options.beat_timeout,
           .stall_timeout = options.stall_timeout,
           .join_timeout = options.join_timeout,
+          .can_save = options.can_save,
           .host = rendezvous::placement_from_environment().host_id.value,
           .losses = {.per_member = options.workers.restarts.max_restarts,
                      .window = options.workers.restarts.window}};

@@ -40,6 +40,7 @@ struct SupervisorOptions {
   std::chrono::milliseconds beat_timeout{10'000};
   std::chrono::milliseconds stall_timeout{60'000};
   std::chrono::milliseconds join_timeout{60'000};
+  bool can_save = false;
   std::string run;           // its name, as agents know it; empty: made up, for this host alone
   std::string log_path;      // of the decisions; made when it is not there
   bool goes_on = true;       // with what the log knows; false: only no number of a generation is used again

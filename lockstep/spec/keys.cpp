@@ -300,7 +300,7 @@ std::vector<Key> elastic() {
                                                {{0.1, 1e9}}),
       row<in, &Elastic::join_timeout_seconds>(
           "join_timeout_seconds",
-          "a run with fewer than min_workers waits so long for others, then ends with exit code 75",
+          "a run with fewer than min_workers waits so long for others, then saves and ends with exit code 75",
           {{0.1, 1e9}}),
       row<in, &Elastic::max_restarts>(
           "max_restarts", "a worker is started again at most so many times within window_seconds", {kCount}),

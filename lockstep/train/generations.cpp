@@ -109,6 +109,7 @@ class Generations {
     }
     hooks.kept = &kept_;
     hooks.saves = &saves_;
+    hooks.only_saves = place.only_saves;
     hooks.agree = [this](std::int64_t step) { return membership_.vote(step).regroup; };
     hooks.computing = [this](bool computes) {
       membership_.set_waiting(!computes);

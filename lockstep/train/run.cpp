@@ -153,7 +153,7 @@ class Training::Impl {
                            .saved = hooks_.saved,
                            .resumed = resumed});
     if (hooks_.begun) hooks_.begun(reached_.progress.step);
-    bool stopped = false;
+    bool stopped = hooks_.only_saves && !is_done();
     while (!is_done() && !stopped && !regroups_) {
       take_step();
       LOCKSTEP_FAILPOINT("train.boundary");

@@ -15,6 +15,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -118,16 +119,33 @@ TEST_F(ElasticProgram, ManyAtOnceComeFromACheckpoint) {
 
 TEST_F(ElasticProgram, TooFewWorkersWaitAndEnd) {
   train_whole();
-  Program program(
-      flags_of("few", {"--workers", "2", "--elastic.min_workers", "2", "--elastic.max_restarts", "0",
-                       "--elastic.join_timeout_seconds", "5", "--checkpoint.interval", "5"}));
+  Program program(flags_of("few", {"--workers", "2", "--elastic.min_workers", "2", "--elastic.max_restarts",
+                                   "0", "--elastic.join_timeout_seconds", "5"}));
   wait_for_steps("few", 8);
   ::kill(workers_of("few").back(), SIGKILL);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
-  EXPECT_THAT(finished.error_output, HasSubstr("was killed by signal 9 (Killed)"));
+  EXPECT_THAT(finished.error_output, AllOf(HasSubstr("was killed by signal 9 (Killed)"),
+                                           HasSubstr("there are 1 workers, fewer than the 2")));
   EXPECT_TRUE(workers_of("few").empty());
+  EXPECT_EQ(run_program({"checkpoint", "ls", folder_.path("few")}).exit_code, 0) << "what it held is saved";
   expect_whole("few", run_program(flags_of("few", {"--resume", "auto"})));
+}
+
+TEST_F(ElasticProgram, AWishToEndIsHeardWhileOthersAreWaitedFor) {
+  train_whole();
+  Program program(flags_of("wish", {"--workers", "2", "--elastic.min_workers", "2", "--elastic.max_restarts",
+                                    "0", "--elastic.join_timeout_seconds", "600"}));
+  wait_for_steps("wish", 8);
+  ::kill(workers_of("wish").back(), SIGKILL);
+  const auto is_lost = [&] { return read_file(folder_.path("wish") + "/generations.jsonl").find("lost"); };
+  for (int i = 0; i < 3000 && is_lost() == std::string::npos; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  program.signal(SIGTERM);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
+  expect_whole("wish", run_program(flags_of("wish", {"--resume", "auto"})));
 }
 
 TEST_F(ElasticProgram, AMistakeIsNotTriedAgain) {

@@ -191,6 +191,99 @@ TEST(CoordinatorLoss, TooFewMembersEndTheRunAfterAWhile) {
   EXPECT_FALSE(rig.outputs<End>().front().is_finished);
 }
 
+// Of three one is left, which holds step 1; two are needed.
+Rig one_of_three_at_step_1() {
+  CoordinatorOptions options = options_for(3);
+  options.min_members = 2;
+  options.can_save = true;
+  options.join_timeout = seconds(8);
+  Rig rig = three_at_step_1(options);
+  rig.lose(3);
+  rig.lose(1);
+  rig.join(2, "a", {.generation = 1, .held = 1});
+  return rig;
+}
+
+TEST(CoordinatorLoss, TooFewMembersSaveWhatTheyHoldBeforeTheRunEnds) {
+  Rig rig = one_of_three_at_step_1();
+  rig.pass(seconds(7));
+  EXPECT_THAT(rig.out, IsEmpty());
+  rig.pass(seconds(1));
+  EXPECT_EQ(rig.sent<Place>(),
+            (Place{.generation = 2, .members = {2}, .decided = 1, .attempt = 4, .only_saves = true}));
+  EXPECT_EQ(rig.outputs<Record>().size(), 1u);
+  rig.begin(1);
+  rig.join(9);  // too late
+  rig.hear(Leave{2});
+  EXPECT_TRUE(rig.sent<Dismiss>().is_over);
+  ASSERT_EQ(rig.outputs<End>().size(), 1u);
+  EXPECT_FALSE(rig.outputs<End>().front().is_finished);
+  EXPECT_THAT(rig.outputs<End>().front().reason, HasSubstr("there are 1 workers, fewer than the 2"));
+}
+
+TEST(CoordinatorLoss, ALossWhileTheLastOnesSaveIsTheLossOfAnyGeneration) {
+  CoordinatorOptions options = options_for(4);
+  options.min_members = 3;
+  options.can_save = true;
+  options.join_timeout = seconds(8);
+  Rig rig(options);
+  rig.join_all({1, 2, 3, 4});
+  rig.begin(0);
+  rig.vote_all(1);
+  rig.lose(3);
+  rig.lose(4);
+  rig.join(1, "a", {.generation = 1, .held = 1});
+  rig.join(2, "a", {.generation = 1, .held = 1});
+  rig.pass(seconds(8));
+  EXPECT_THAT(rig.members(), ElementsAre(1, 2));
+  rig.lose(1);
+  EXPECT_GT(rig.coordinator.next_deadline(), std::optional(rig.now)) << "nothing to do until 2 is back";
+  rig.join(2, "a", {.generation = 2, .held = 1});
+  EXPECT_TRUE(rig.sent<Place>().only_saves);
+  EXPECT_THAT(rig.members(), ElementsAre(2));
+  // Enough have come meanwhile: nobody has to end.
+  rig.join(5);
+  rig.join(6);
+  rig.join(2, "a", {.generation = 3, .held = 1});
+  EXPECT_THAT(rig.members(), ElementsAre(2, 5, 6));
+  EXPECT_FALSE(rig.sent<Place>().only_saves);
+}
+
+TEST(CoordinatorLoss, TooFewMembersThatHoldNothingOrAreNoReplicaSaveNothing) {
+  CoordinatorOptions options = options_for(3);
+  options.min_members = 2;
+  options.can_save = true;
+  Rig fresh(options);
+  fresh.join(1);
+  fresh.pass(options.join_timeout);
+  EXPECT_EQ(fresh.outputs<End>().size(), 1u);
+
+  options.max_members = options.expected = 4;
+  options.multiple = 2;
+  Rig rig(options);
+  rig.join_all({1, 2, 3, 4});
+  rig.begin(0);
+  for (const MemberId lost : {1, 2, 3}) rig.lose(lost);
+  rig.join(4, "a", {.generation = 1, .held = 0});
+  rig.pass(options.join_timeout);
+  EXPECT_EQ(rig.outputs<End>().size(), 1u);
+}
+
+TEST(CoordinatorLoss, ARunThatIsToEndDoesNotWaitForMore) {
+  Rig rig = one_of_three_at_step_1();
+  rig.out = rig.coordinator.wind_up(rig.now);
+  EXPECT_TRUE(rig.sent<Place>().only_saves);
+
+  Rig running = three_at_step_1();
+  running.out = running.coordinator.wind_up(running.now);
+  EXPECT_THAT(running.out, IsEmpty()) << "they agree on the end among themselves";
+
+  Rig starting(options_for(3));
+  starting.join(1);
+  starting.out = starting.coordinator.wind_up(starting.now);
+  EXPECT_THAT(starting.out, IsEmpty()) << "others are on their way";
+}
+
 TEST(CoordinatorLoss, ANewcomerInTimeSavesTheRun) {
   CoordinatorOptions options = options_for(3);
   options.min_members = 2;

@@ -76,7 +76,7 @@ std::vector<FromCoordinator> drawn_from_coordinator() {
   auto members = *rc::gen::nonEmpty(rc::gen::unique<std::vector<MemberId>>(numbers()));
   const int rank = *rc::gen::inRange(0, static_cast<int>(members.size()));
   return {Place{generation, rank, std::move(members), *steps(-1), *numbers(),
-                *rc::gen::arbitrary<std::uint16_t>()},
+                *rc::gen::arbitrary<std::uint16_t>(), *rc::gen::arbitrary<bool>()},
           Decision{generation, *steps(0), *rc::gen::arbitrary<bool>()},
           Abandon{generation, *texts(kMaxReasonBytes)},
           Dismiss{*rc::gen::arbitrary<bool>(), *texts(kMaxReasonBytes)}};

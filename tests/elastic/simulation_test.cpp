@@ -28,7 +28,7 @@ const bool kIsPrepared = [] {
 
 struct Sum {
   std::uint64_t finished = 0, ended_early = 0;
-  std::int64_t steps = 0, rollbacks = 0, repeated = 0;
+  std::int64_t steps = 0, rollbacks = 0, last_savings = 0, repeated = 0;
   Tally faults;
 
   void add(const Outcome& outcome) {
@@ -36,6 +36,7 @@ struct Sum {
     ended_early += outcome.is_restarted && !outcome.is_finished ? 1 : 0;
     steps += outcome.steps;
     rollbacks += outcome.rollbacks;
+    last_savings += outcome.last_savings;
     repeated += outcome.repeated_steps;
     faults += outcome.faults;
   }
@@ -66,10 +67,12 @@ TEST(Simulation, EverythingHoldsWhateverGoesWrong) {
   }
   std::cout << seeds << " runs: " << sum.finished << " reached their last step, " << sum.ended_early
             << " ended although lost workers were replaced, " << sum.rollbacks << " rollbacks, "
-            << sum.repeated << " of " << sum.steps << " steps repeated; " << to_text(sum.faults) << "\n";
+            << sum.last_savings << " generations of too few members that only saved, " << sum.repeated
+            << " of " << sum.steps << " steps repeated; " << to_text(sum.faults) << "\n";
   EXPECT_GT(sum.finished, seeds / 2) << "too many runs end early to show anything";
   EXPECT_LE(sum.ended_early, seeds / 100) << "runs whose lost workers are replaced go on";
   if (seeds < 500) return;
+  EXPECT_GT(sum.last_savings, 0) << "members were never too few for too long";
   for (std::size_t i = 0; i < kFaultNames.size(); ++i) {
     EXPECT_GT(sum.faults.counts()[i], 0) << "no " << kFaultNames[i];
   }

@@ -130,6 +130,7 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   options.beat_timeout = milliseconds_of(run.elastic.beat_timeout_seconds);
   options.stall_timeout = milliseconds_of(run.elastic.stall_timeout_seconds);
   options.join_timeout = milliseconds_of(run.elastic.join_timeout_seconds);
+  options.can_save = run.checkpoint.enabled;
   options.log_path = log.string();
   options.goes_on = is_auto;
   options.history_path = history.string();

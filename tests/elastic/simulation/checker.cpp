@@ -45,6 +45,7 @@ void Checker::see_place(int incarnation, const Place& place, const std::vector<B
   require(formed.incarnation == incarnation && formed.place.members == place.members,
           [&] { return fmt::format("generation {} was formed twice", place.generation); });
   if (!is_new) return;
+  if (place.only_saves) ++last_savings_;
   require(formed_.rbegin()->first == place.generation,
           [&] { return fmt::format("generation {} comes after a later one", place.generation); });
   // Who was left out of a generation that went back and decided anew holds what is void, also when all who
@@ -108,6 +109,16 @@ void Checker::see_cells(std::int64_t step, const Cells& cells) const {
       return fmt::format("cell {} is not what it is at step {} of an undisturbed run", number, step);
     });
   }
+}
+
+void Checker::see_damage(std::int64_t step) {
+  if (promised_.erase(step) > 0) damaged_.insert(step);
+}
+
+void Checker::see_leave(std::int64_t step) const {
+  const auto is_there = [step](std::int64_t saved) { return saved >= step; };
+  require(std::ranges::any_of(promised_, is_there) || std::ranges::any_of(damaged_, is_there),
+          [&] { return fmt::format("a member has left with step {}, which is in no checkpoint", step); });
 }
 
 void Checker::see_checkpoint(std::int64_t step, const Cells& cells) const {

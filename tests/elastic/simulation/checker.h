@@ -52,7 +52,9 @@ class Checker {
 
   // A checkpoint is reported as committed: from now on it is promised, until its disk damages it.
   void see_promise(std::int64_t step) { promised_.insert(step); }
-  void see_damage(std::int64_t step) { promised_.erase(step); }
+  void see_damage(std::int64_t step);
+  // A member has nothing more to do: what it holds is in a checkpoint that was promised, or in a newer one.
+  void see_leave(std::int64_t step) const;
   // Who has read a checkpoint has got all of it, and the bits of the undisturbed run.
   void see_checkpoint(std::int64_t step, const Cells& cells) const;
   // These are listed as committed at some instant: a promised one goes only when a newer one is there.
@@ -64,6 +66,7 @@ class Checker {
 
   std::int64_t repeated_steps() const { return repeated_steps_; }
   int rollbacks() const { return rollbacks_; }
+  int last_savings() const { return last_savings_; }  // generations that only save
 
  private:
   struct Formed {
@@ -79,9 +82,11 @@ class Checker {
   std::map<std::int64_t, int> rounds_;  // generations that have voted for a step
   std::set<std::int64_t> decided_;
   std::set<std::int64_t> promised_;  // checkpoints
+  std::set<std::int64_t> damaged_;   // that were promised
   Generation last_to_decide_ = 0;
   std::int64_t repeated_steps_ = 0;
   int rollbacks_ = 0;
+  int last_savings_ = 0;
 };
 
 }  // namespace lockstep::elastic::simulation

@@ -24,6 +24,7 @@ Scenario draw_scenario(std::uint64_t seed, Random& random) {
   options.beat_timeout = seconds(2);
   options.stall_timeout = seconds(6);
   options.join_timeout = seconds(20);
+  options.can_save = true;
   return scenario;
 }
 

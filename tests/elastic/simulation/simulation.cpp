@@ -53,6 +53,7 @@ Outcome simulate(std::uint64_t seed, Mistake mistake, bool is_traced) {
   outcome.is_restarted = scenario.is_restarted;
   outcome.faults = world.tally;
   outcome.rollbacks = world.checker.rollbacks();
+  outcome.last_savings = world.checker.last_savings();
   outcome.repeated_steps = world.checker.repeated_steps();
   return outcome;
 }

@@ -19,6 +19,7 @@ struct Outcome {
   std::int64_t steps = 0;
   Tally faults;
   int rollbacks = 0;
+  int last_savings = 0;
   std::int64_t repeated_steps = 0;
   std::uint64_t events = 0;
 };

@@ -97,6 +97,7 @@ void Worker::change() {
   world_.checker.see_begin(place_, held_.step);
   world_.trace("member {:x} begins generation {} at step {}", id(), place_.generation, held_.step);
   tell(member_.begun(held_.step));
+  if (place_.only_saves) return drain(true);
   compute();
 }
 
