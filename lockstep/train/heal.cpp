@@ -9,6 +9,7 @@
 #include "lockstep/base/failpoint.h"
 #include "lockstep/elastic/healing.h"
 #include "lockstep/parallel/tensor/shards.h"
+#include "lockstep/train/replicas.h"
 #include "lockstep/train/state_pieces.h"
 
 namespace lockstep::train {
@@ -218,6 +219,7 @@ std::optional<Reached> heal(const KeptState& kept, const Holding& holding, Weigh
   const std::vector<Pieces> all_needed = all_pieces(needs.pieces, world);
   std::optional<elastic::HealingPlan> plan = elastic::plan_healing(all_kept, all_needed);
   if (!plan) return std::nullopt;
+  require_equal_pieces(kept, all_kept, plan->step, world);
   const Reached reached = told_by(plan->teller, kept, world);
   std::vector<Gift>& gifts = plan->gifts;
   const auto tensor_of = [&](const Gift& gift) {

@@ -11,7 +11,8 @@
 namespace lockstep::train {
 
 // All ranks of the holding's world together, by elastic::plan_healing(). None when nobody has kept anything,
-// or not all that is needed: the weights are as they were then.
+// or not all that is needed: the weights are as they were then. Raises as require_equal_pieces()
+// (replicas.h), before anything is given.
 std::optional<Reached> heal(const KeptState& kept, const Holding& holding, Weights& weights);
 
 }  // namespace lockstep::train

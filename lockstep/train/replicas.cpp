@@ -133,7 +133,13 @@ WrongCopies find_wrong(std::span<const Copy> copies) {
 
 namespace {
 
-// This rank's part in it. Of all ranks that hold the same part of the model.
+Verdict verdict_on(Rank rank, std::span<const Copy> copies) {
+  const auto [wrong, undecided] = find_wrong(copies);
+  if (has(wrong, rank)) return is_wrong;
+  return has(undecided, rank) ? is_undecided : is_right;
+}
+
+// Of all ranks that hold the same part of the model.
 Verdict verdict_here(const Holding& holding, const Weights& weights, const Mirror* mirror) {
   const comm::Communicator& data = holding.groups.data;
   std::vector<Copy> copies;
@@ -143,20 +149,15 @@ Verdict verdict_here(const Holding& holding, const Weights& weights, const Mirro
       if (what != kNothing) copies.push_back({what, static_cast<Rank>(rank), hash});
     }
   }
-  const auto [wrong, undecided] = find_wrong(copies);
-  if (has(wrong, data.rank())) return is_wrong;
-  return has(undecided, data.rank()) ? is_undecided : is_right;
+  return verdict_on(data.rank(), copies);
 }
 
-}  // namespace
-
-void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
-                          std::int64_t step) {
-  const Verdict mine = verdict_here(holding, weights, mirror);
+// What follows from this rank's verdict and those of the others.
+void require_right(Verdict mine, const comm::Communicator& world, std::int64_t step) {
   std::vector<Rank> wrong;
   std::vector<Rank> undecided;
   try {
-    const std::vector<std::int64_t> verdicts = told_by_all(holding.groups.world, std::int64_t{mine});
+    const std::vector<std::int64_t> verdicts = told_by_all(world, std::int64_t{mine});
     for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
       if (verdicts[rank] == is_wrong) wrong.push_back(static_cast<Rank>(rank));
       if (verdicts[rank] == is_undecided) undecided.push_back(static_cast<Rank>(rank));
@@ -168,7 +169,7 @@ void require_equal_copies(const Holding& holding, const Weights& weights, const 
         fmt::format("after step {} the weights of this rank are not those of the others", step));
   }
   if (wrong.empty() && undecided.empty()) return;
-  part(holding.groups.world);
+  part(world);
   std::vector<std::string> parts;
   if (!wrong.empty()) {
     parts.push_back(
@@ -182,6 +183,56 @@ void require_equal_copies(const Holding& holding, const Weights& weights, const 
   const std::string what = fmt::format("after step {} {}", step, fmt::join(parts, "; "));
   if (mine != is_right) throw CorruptState(what);
   throw CommError(what);
+}
+
+// By rank and piece. Everybody's stand in a list of zeros, so that the sum is the list of all.
+std::vector<std::vector<std::int64_t>> hashes_of_pieces(const KeptState& kept,
+                                                        std::span<const elastic::Kept> all_kept,
+                                                        const comm::Communicator& world) {
+  std::vector<std::int64_t> hashes;
+  std::vector<std::size_t> begins;
+  for (const elastic::Kept& one : all_kept) {
+    begins.push_back(hashes.size());
+    hashes.resize(hashes.size() + one.pieces.size(), 0);
+  }
+  for (std::size_t piece = 0; piece < kept.pieces().size(); ++piece) {
+    Hasher hasher;
+    hasher.add(std::as_bytes(kept.values_of(piece)));
+    hashes[begins[static_cast<std::size_t>(world.rank())] + piece] = half_of(hasher);
+  }
+  world.all_reduce(std::as_writable_bytes(std::span(hashes)), {.dtype = DType::int64});
+  std::vector<std::vector<std::int64_t>> by_rank;
+  for (std::size_t rank = 0; rank < all_kept.size(); ++rank) {
+    const auto begin = hashes.begin() + static_cast<std::ptrdiff_t>(begins[rank]);
+    by_rank.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(all_kept[rank].pieces.size()));
+  }
+  return by_rank;
+}
+
+}  // namespace
+
+void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
+                          std::int64_t step) {
+  require_right(verdict_here(holding, weights, mirror), holding.groups.world, step);
+}
+
+void require_equal_pieces(const KeptState& kept, std::span<const elastic::Kept> all_kept, std::int64_t step,
+                          const comm::Communicator& world) {
+  const auto hashes = hashes_of_pieces(kept, all_kept, world);
+  using Piece = std::array<std::size_t, 5>;
+  std::map<Piece, std::int64_t> numbers;
+  std::vector<Copy> copies;
+  for (std::size_t rank = 0; rank < all_kept.size(); ++rank) {
+    if (all_kept[rank].step != step) continue;
+    for (std::size_t i = 0; i < hashes[rank].size(); ++i) {
+      const auto& [tensor, runs] = all_kept[rank].pieces[i];
+      const auto next = static_cast<std::int64_t>(numbers.size());
+      const Piece piece = {tensor, runs.first, runs.length, runs.distance, runs.count};
+      copies.push_back(
+          {numbers.try_emplace(piece, next).first->second, static_cast<Rank>(rank), hashes[rank][i]});
+    }
+  }
+  require_right(verdict_on(world.rank(), copies), world, step);
 }
 
 }  // namespace lockstep::train

@@ -7,6 +7,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/rank.h"
+#include "lockstep/elastic/healing.h"
+#include "lockstep/train/kept_state.h"
 #include "lockstep/train/mirror.h"
 #include "lockstep/train/weights.h"
 
@@ -40,5 +42,10 @@ WrongCopies find_wrong(std::span<const Copy> copies);
 // finds, and CommError naming them on the others; nothing when there are none.
 void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
                           std::int64_t step);
+
+// The same for what ranks have kept of a step, before any of it is given to others: pieces that several have.
+// `kept` is this rank's, `all_kept` by rank.
+void require_equal_pieces(const KeptState& kept, std::span<const elastic::Kept> all_kept, std::int64_t step,
+                          const comm::Communicator& world);
 
 }  // namespace lockstep::train

@@ -2,15 +2,10 @@ lockstep_test(cli_bench_test
   SOURCES bench_footprint_test.cpp bench_protocol_test.cpp bench_statistics_test.cpp bench_test.cpp bench_values_test.cpp
   LIBRARIES lockstep_bench nlohmann_json::nlohmann_json)
 
-lockstep_test(cli_bench_process_test
-  SOURCES bench_process_test.cpp program.cpp
-  LIBRARIES Lockstep::rendezvous nlohmann_json::nlohmann_json
-  LABELS multi)
+program_test(cli_bench_process_test MULTI SOURCES bench_process_test.cpp)
 target_compile_definitions(cli_bench_process_test PRIVATE
-  LOCKSTEP_PROGRAM="$<TARGET_FILE:lockstep>"
   LOCKSTEP_TEST_GLOO=$<BOOL:${GLOO_LIBRARY}>
   LOCKSTEP_TEST_MPI=$<TARGET_EXISTS:lockstep-mpi-agent>)
-add_dependencies(cli_bench_process_test lockstep)
 if(TARGET lockstep-mpi-agent)
   add_dependencies(cli_bench_process_test lockstep-mpi-agent)
 endif()

@@ -144,7 +144,11 @@ class Healing : public ::testing::Test {
       };
       RunHooks hooks = {.checkpoints = folder_.path(name)};
       hooks.kept = &kept[static_cast<std::size_t>(rank)];
-      hooks.begun = [&](std::int64_t step) { die_at(step + 1, Moment::between_steps); };
+      bool has_begun = false;
+      hooks.begun = [&](std::int64_t step) {
+        has_begun = true;
+        die_at(step + 1, Moment::between_steps);
+      };
       hooks.agree = [&](std::int64_t step) {
         die_at(step, Moment::before_voting);
         votes.vote(step);
@@ -184,9 +188,9 @@ class Healing : public ::testing::Test {
         told.corrupt.emplace(rank, corrupt.what());
         return;
       }
-      training->settle(votes.decided());
+      if (has_begun) training->settle(votes.decided());
       const std::lock_guard lock(mutex);
-      left.push_back(training->keep());
+      left.push_back(has_begun ? training->keep() : std::move(kept[static_cast<std::size_t>(rank)]));
     });
     return left;
   }
@@ -315,6 +319,24 @@ TEST_F(Healing, FlippedBitsAreFoundAndHealed) {
     ASSERT_EQ(told.corrupt.size(), 1U);
     EXPECT_EQ(told.corrupt.at(1), "after step 4 the weights of rank 1 are not those of the other ranks");
     EXPECT_EQ(told.healed, 1);
+  }
+}
+
+// The bit changes after the last comparison that there was.
+TEST_F(Healing, FlippedBitsAreNotGivenToOthers) {
+  for (const char* stage : {"0", "1"}) {
+    common_ = {"--training.dtype",         "bf16", "--elastic.compare_freq", "0",
+               "--parallelism.zero_stage", stage,  "--checkpoint.interval",  "3"};
+    const std::string name = "given" + std::string(stage);
+    // With stage 1 the weight is of rank 0's share.
+    const Told told = train(
+        name,
+        {{.workers = 4, .lost = {0}, .regroup_after = 5, .flip_in = 5}, {.workers = 5}, {.workers = 4}});
+    EXPECT_EQ(told.losses, undisturbed().losses);
+    EXPECT_EQ(newest_hash(name), hash_);
+    // A share has one mirror: of two nobody knows which is right, and the checkpoint is.
+    EXPECT_EQ(told.corrupt.size(), *stage == '0' ? 1U : 2U);
+    EXPECT_EQ(told.healed, *stage == '0' ? 1 : 0);
   }
 }
 
