@@ -131,7 +131,6 @@ class Training::Impl {
     reached_.progress.loss_scale = loss_scale_.value();
     if (hooks_.agree && Mirror::is_needed(holding_)) mirror_.emplace(holding_, weights_);
     world.limit_peer_memory(kPeerMemory);
-    if (sources_.first_values) sources_.first_values->load(holding_, weights_);
     if (run.metrics.enable_trace) {
       trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
       observe_ = std::bind_front(&StepTrace::add, &*trace_);
@@ -217,6 +216,7 @@ class Training::Impl {
     if (hooks_.kept != nullptr) healed = heal(*hooks_.kept, holding_, weights_);
     std::optional<Resumed> resumed;
     if (!healed) resumed = resume();
+    if (!healed && !resumed) begin_anew();
     if (healed) reached_ = *healed;
     if (resumed) reached_.progress = resumed->progress;
     loss_scale_.restore(reached_.progress.loss_scale, reached_.progress.good_steps);
@@ -224,6 +224,12 @@ class Training::Impl {
     if (mirror_) mirror_->fill();
     if (healed) tell_again(*healed);
     return resumed;
+  }
+
+  // Making values takes longer than getting them: whoever has some to go on from does without.
+  void begin_anew() {
+    weights_.give_first_values(static_cast<std::uint64_t>(run_.training.seed));
+    if (sources_.first_values) sources_.first_values->load(holding_, weights_);
   }
 
   std::optional<Resumed> resume() {

@@ -32,7 +32,6 @@ SumOptions sum_options(const spec::Comm& comm) {
 
 Weights::Options weight_options(const spec::RunSpec& run) {
   Weights::Options options = {.dtype = run.training.dtype,
-                              .seed = static_cast<std::uint64_t>(run.training.seed),
                               .moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1};
   if (run.zero.offload == spec::Offload::disk) {
     options.offload_folder = run.zero.offload_folder.empty() ? run.job.dump_folder : run.zero.offload_folder;

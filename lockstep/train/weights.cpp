@@ -46,7 +46,6 @@ Weights::Weights(const Holding& holding, BufferPool& pool, const Options& option
   if (holding.shards_weights) {
     working_shares_ = at::zeros({static_cast<std::int64_t>(shares)}, nn::scalar_type_of(dtype_));
   }
-  give_first_values(options.seed);
 }
 
 Weights::~Weights() {

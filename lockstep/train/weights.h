@@ -25,11 +25,11 @@ class Weights {
  public:
   struct Options {
     DType dtype = DType::fp32;
-    std::uint64_t seed = 0;           // of the first values
     int moments = 2;                  // floats per parameter that the optimizer remembers: AdamW 2, SGD 1
     std::string offload_folder = {};  // on whose disk that is; empty: in memory
   };
-  // All ranks make theirs together. UsageError as OptimizerState. Everything referred to must outlive this.
+  // All ranks make theirs together; values come later. UsageError as OptimizerState. Everything referred to
+  // must outlive this.
   Weights(const Holding& holding, BufferPool& pool, const Options& options);
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
@@ -41,6 +41,8 @@ class Weights {
   at::Tensor view(const model::Place& place) const { return working_.view(place); }
   Bytes working(Range elements) const { return working_.bytes(elements); }
 
+  // All ranks together: random values, which depend on nothing but this number and the parameter.
+  void give_first_values(std::uint64_t seed);
   // Gives elements `first` .. of a parameter their values.
   void assign(std::size_t parameter, std::size_t first, std::span<const float> values);
   // The same of what the optimizer remembers; only elements that this rank updates.
@@ -78,7 +80,6 @@ class Weights {
  private:
   void copy_master(std::size_t bucket, Range elements, std::span<float> to) const;
   void copy_moment(int index, std::size_t bucket, Range elements, std::span<float> to) const;
-  void give_first_values(std::uint64_t seed);
   // The weights of this rank's share of a bucket, wherever they are kept.
   Bytes own_working(std::size_t bucket) const;
   void assign_share(std::size_t bucket, const StatePart& state, Range elements,

@@ -344,7 +344,7 @@ TEST_F(Healing, OfTwoNobodyKnowsWhoIsRight) {
   common_.insert(common_.end(), {"--elastic.compare_freq", "2", "--checkpoint.interval", "2"});
   const Told told = train("pair", {{.workers = 2, .lost = {1}, .flip_in = 4}, {.workers = 2}});
   EXPECT_EQ(told.corrupt.size(), 2U);
-  EXPECT_THAT(told.resumed, ElementsAre(2));
+  EXPECT_EQ(told.healed, 0) << "from the checkpoint of step 2, or anew when its disk was too slow";
   EXPECT_EQ(newest_hash("pair"), hash_);
 }
 

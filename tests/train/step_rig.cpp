@@ -108,8 +108,8 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
                                       .tensor = tensor ? &*tensor : nullptr,
                                       .zero_stage = setting.zero_stage});
   BufferPool pool(world);
-  Weights weights(holding, pool,
-                  {.dtype = setting.dtype, .seed = 11, .offload_folder = setting.offload_folder});
+  Weights weights(holding, pool, {.dtype = setting.dtype, .offload_folder = setting.offload_folder});
+  weights.give_first_values(11);
   StepRunner runner(model, holding, pool, weights,
                     {.lanes = lanes,
                      .micro_batches = setting.micro_batches,

@@ -143,7 +143,8 @@ TEST(StepRunner, AGradientThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {
       const model::Model model = poisoned_model();
       const Holding holding = holding_of(model, communicator, {.zero_stage = 1});
       BufferPool pool(holding.groups.world);
-      Weights weights(holding, pool, {.seed = 11});
+      Weights weights(holding, pool, {});
+      weights.give_first_values(11);
       const at::Tensor before = weights.gather_master();
       StepRunner runner(model, holding, pool, weights, {.lanes = even_ownership(4, 3)});
       StepInputs inputs;
@@ -179,7 +180,8 @@ std::exception_ptr failure_beside_a_rank_that_ends_after(schedule::Act act, int 
       const model::Model model = model::llama::make(kSmallLlama);
       const Holding holding = holding_of(model, world, {.zero_stage = zero_stage});
       BufferPool pool(world);
-      Weights weights(holding, pool, {.seed = 11});
+      Weights weights(holding, pool, {});
+      weights.give_first_values(11);
       if (world.rank() == 0) second_has_failed.wait();
       StepRunner(model, holding, pool, weights, {.lanes = even_ownership(2, 2)}).run(inputs);
     } catch (const DataError&) {
@@ -222,7 +224,8 @@ TEST(StepRunner, AGradientThatIsNotFiniteChangesNothingAndIsNamed) {
   const model::Model model = poisoned_model();
   const Holding holding = holding_of(model, comm::Communicator(), {});
   BufferPool pool(holding.groups.world);
-  Weights weights(holding, pool, {.seed = 11});
+  Weights weights(holding, pool, {});
+  weights.give_first_values(11);
   const at::Tensor before = weights.gather_master();
   StepRunner runner(model, holding, pool, weights, {.lanes = even_ownership(1, 1)});
   StepInputs inputs;
