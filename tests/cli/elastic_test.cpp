@@ -68,6 +68,38 @@ TEST_F(ElasticProgram, AFrozenWorkerIsReplaced) {
   EXPECT_THAT(finished.error_output, HasSubstr("nothing was heard of it for 1.0 s"));
 }
 
+// The part of a rank takes much longer than a worker may stand still.
+TEST_F(ElasticProgram, ALossDoesNotWaitForASlowDisk) {
+  train_whole();
+  Program program(flags_of("slow", {"--workers", "3", "--checkpoint.interval", "20",
+                                    "--elastic.stall_timeout_seconds", "2"}),
+                  {{"LOCKSTEP_FAILPOINTS", "checkpoint.shard.block:sleep(100)"}});
+  wait_for_steps("slow", 25);
+  ::kill(workers_of("slow").back(), SIGKILL);
+  const Finished finished = program.finish();
+  expect_whole("slow", finished);
+  EXPECT_THAT(finished.error_output, HasSubstr("it starts again (restart 1 of "));
+  EXPECT_THAT(finished.error_output, Not(HasSubstr("has not moved")));
+}
+
+// While training goes on, which is found when the run waits for the disk; and in the last checkpoint, which
+// the run waits for.
+TEST_F(ElasticProgram, ADiskThatHangsIsFound) {
+  train_whole();
+  for (const char* interval : {"20", "0"}) {
+    SCOPED_TRACE(interval);
+    const std::string run = std::string("hangs") + interval;
+    const std::string rule =
+        fmt::format("checkpoint.shard.block@rank=1,once={}:sleep(1000000)", folder_.path(run + ".reached"));
+    Program program(flags_of(run, {"--workers", "2", "--checkpoint.interval", interval,
+                                   "--elastic.stall_timeout_seconds", "2"}),
+                    {{"LOCKSTEP_FAILPOINTS", rule}});
+    const Finished finished = program.finish();
+    expect_whole(run, finished);
+    EXPECT_THAT(finished.error_output, HasSubstr("it beats, but has not moved for 2."));
+  }
+}
+
 TEST_F(ElasticProgram, AWorkerThatStopsForAMomentIsWaitedFor) {
   train_whole();
   Program program(flags_of("paused", {"--workers", "3"}));
