@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/file_lock.h"
+
 #include "tests/cli/elastic_program.h"
 #include "tests/cli/memory_group.h"
 
@@ -160,6 +162,39 @@ TEST_F(ElasticProgram, TooFewWorkersWaitAndEnd) {
   EXPECT_THAT(finished.error_output, HasSubstr("was killed by signal 9 (Killed)"));
   EXPECT_TRUE(workers_of("few").empty());
   expect_whole("few", run_program(flags_of("few", {"--resume", "auto"})));
+}
+
+TEST_F(ElasticProgram, ASecondLauncherIsRefusedBeforeItTouchesAnything) {
+  train_whole();
+  Program program(flags_of("busy", {"--workers", "2"}));
+  wait_for_steps("busy", 3);
+  ::kill(program.pid(), SIGSTOP);  // so that the run waits for the others
+  const std::string log = folder_.path("busy") + "/decisions.log";
+  const std::string history = folder_.path("busy") + "/generations.jsonl";
+  const auto content = [&] { return read_file(log) + read_file(history); };
+  const std::string before = content();
+  EXPECT_FALSE(before.empty());
+  for (const Flags& more : {Flags{}, Flags{"--resume", "auto"}, Flags{"--job.overwrite", "true"}}) {
+    Flags flags = {"--workers", "3"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    expect_refusal(run_program(flags_of("busy", flags)), 73, "is writing here");
+    EXPECT_EQ(content(), before);
+  }
+  ::kill(program.pid(), SIGCONT);
+  expect_whole("busy", program.finish());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("busy") + "/launcher.lock"));
+}
+
+// By a rank of its own, which has no launcher.
+TEST_F(ElasticProgram, ALauncherIsRefusedWhereARunIsUnderWay) {
+  ASSERT_EQ(run_program(flags_of("busy", {"--workers", "2", "--training.steps", "2"})).exit_code, 0);
+  const std::string log = folder_.path("busy") + "/decisions.log";
+  const std::string before = read_file(log);
+  EXPECT_FALSE(before.empty());
+  const FileLock rank(folder_.path("busy") + "/lock");
+  expect_refusal(run_program(flags_of("busy", {"--workers", "2", "--job.overwrite", "true"})), 73,
+                 "is writing here");
+  EXPECT_EQ(read_file(log), before);
 }
 
 TEST_F(ElasticProgram, AMistakeIsNotTriedAgain) {
