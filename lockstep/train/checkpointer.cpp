@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +16,15 @@
 
 namespace lockstep::train {
 namespace {
+
+// How often it is seen whether a disk has got on.
+constexpr std::chrono::milliseconds kLook{10};
+
+// No lockstep::Error: no file is bad.
+class GivenUp : public std::exception {
+ public:
+  const char* what() const noexcept override { return "it was given up with the ranks that wrote it"; }
+};
 
 std::uint64_t shared_id(const comm::Communicator& world) {
   std::int64_t id = 0;
@@ -64,7 +74,8 @@ Checkpointer::Checkpointer(const Holding& holding, const Weights& weights, Optio
       round_(world_.size()) {}
 
 Checkpointer::~Checkpointer() {
-  if (work_.valid()) work_.wait();
+  is_given_up_ = true;
+  while (is_busy()) wait(kLook);
   if (round_.is_writing() && leads()) store_.abandon(progress_.step, id_);
 }
 
@@ -76,37 +87,71 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool training_wai
   report_ = {.step = progress.step};
   round_.begin();
   if (training_waits || weights_.is_on_disk()) {
-    outcome_ = reason_of([this] { write(snapshot_.in_place()); });
+    tell_computing(true);
+    outcome_ = reason_of([this] {
+      write(snapshot_.in_place(), [this] {
+        pass_block();
+        tell_computing(true);
+      });
+    });
+    tell_computing(false);
   } else {
     std::vector<checkpoint::OutgoingPiece> copied = snapshot_.take();
     LOCKSTEP_FAILPOINT("train.snapshot");
-    work_ = std::async(std::launch::async,
-                       [this, pieces = std::move(copied)] { return reason_of([&] { write(pieces); }); });
+    work_ = std::async(std::launch::async, [this, pieces = std::move(copied)] {
+      return reason_of([&] { write(pieces, [this] { pass_block(); }); });
+    });
   }
   report_.stall_seconds = seconds_since(began_);
 }
 
-void Checkpointer::write(const std::vector<checkpoint::OutgoingPiece>& pieces) const {
+void Checkpointer::tell_computing(bool computes) const {
+  if (options_.computing) options_.computing(computes);
+}
+
+void Checkpointer::pass_block() {
+  blocks_.fetch_add(1, std::memory_order_relaxed);
+  if (is_given_up_ || options_.lost.stop_requested()) throw GivenUp();
+}
+
+void Checkpointer::write(const std::vector<checkpoint::OutgoingPiece>& pieces,
+                         const checkpoint::BetweenBlocks& between_blocks) {
+  between_blocks();
   checkpoint::CheckpointStore store = store_;
   store.begin(progress_.step, id_);
   require_room(store.folder(), pieces);
-  checkpoint::write_shard(real_disk(), store.staging_folder(progress_.step, id_), world_.rank(), pieces);
+  checkpoint::write_shard(real_disk(), store.staging_folder(progress_.step, id_), world_.rank(), pieces,
+                          between_blocks);
 }
 
 void Checkpointer::commit() {
   checkpoint::Manifest manifest = options_.manifest;
   manifest.progress = progress_;
   store_.commit(id_, std::move(manifest), world_.size());
-  const std::string not_removed = reason_of([this] { store_.collect(options_.retention); });
+  const std::string not_removed =
+      reason_of([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
   if (!not_removed.empty()) log::warning("old checkpoints stay: " + not_removed);
 }
 
 checkpoint::SaveTidings Checkpointer::tidings() {
-  const bool has_ended =
-      work_.valid() && work_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  if (has_ended) outcome_ = work_.get();
+  if (work_.valid() && !is_busy()) {
+    outcome_ = work_.get();
+    if (std::exchange(awaited_, std::nullopt)) tell_computing(false);
+  }
   if (outcome_) round_.settle(outcome_->empty());
   return round_.tidings();
+}
+
+bool Checkpointer::is_busy() const {
+  return work_.valid() && work_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+}
+
+void Checkpointer::wait(std::chrono::milliseconds time) {
+  if (!is_busy()) return std::this_thread::sleep_for(time);
+  // A disk that hangs must be seen to: only what it has done counts.
+  const std::uint64_t blocks = blocks_.load(std::memory_order_relaxed);
+  if (std::exchange(awaited_, blocks) != blocks) tell_computing(true);
+  work_.wait_for(time);
 }
 
 std::optional<SaveReport> Checkpointer::hear(const checkpoint::SaveTidings& all) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "lockstep/base/deadline.h"
@@ -32,12 +36,18 @@ class Checkpointer {
     std::string folder;
     checkpoint::Retention retention;
     checkpoint::Manifest manifest;  // without progress and files
+    // Around all waits for this rank's own disk, on the thread that waits, and again with true whenever the
+    // disk has got on meanwhile.
+    std::function<void(bool computes)> computing = nullptr;
+    // The world is lost: what is being written is given up.
+    std::stop_token lost = {};
   };
   // What is referred to must outlive this.
   Checkpointer(const Holding& holding, const Weights& weights, Options options);
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
-  // Waits for this rank's disk; what was not committed then is not.
+  // Gives up what is being written, and waits for the block or the sync that this rank's disk is at; what was
+  // not committed then is not.
   ~Checkpointer();
 
   bool is_idle() const { return round_.is_idle(); }
@@ -48,11 +58,17 @@ class Checkpointer {
   checkpoint::SaveTidings tidings();
   // What all have told: goes on to the next state, and reports when that is the end of the checkpoint.
   std::optional<SaveReport> hear(const checkpoint::SaveTidings& all);
+  // For those who have nothing else to do: waits so long, or until this rank's disk is done.
+  void wait(std::chrono::milliseconds time);
 
  private:
   bool leads() const { return world_.rank() == 0; }
-  // On a thread of their own.
-  void write(const std::vector<checkpoint::OutgoingPiece>& pieces) const;
+  bool is_busy() const;  // this rank's disk, on a thread of its own
+  void tell_computing(bool computes) const;
+  // On the thread that works with the disk, which it counts; ends the work when it is given up.
+  void pass_block();
+  void write(const std::vector<checkpoint::OutgoingPiece>& pieces,
+             const checkpoint::BetweenBlocks& between_blocks);
   void commit();
   SaveReport end(bool is_good);
 
@@ -68,6 +84,9 @@ class Checkpointer {
   checkpoint::Progress progress_;
   std::future<std::string> work_;       // of this rank in this state: why it failed, or nothing
   std::optional<std::string> outcome_;  // of work that has ended
+  std::atomic<bool> is_given_up_ = false;
+  std::atomic<std::uint64_t> blocks_ = 0;  // that this rank's disk has got through
+  std::optional<std::uint64_t> awaited_;   // those that were told of; none: nobody waits for the disk
   Clock::time_point began_;
   SaveReport report_;
 };

@@ -92,11 +92,14 @@ class Generations {
   RunSummary train_with(const elastic::Place& place) {
     began_ = false;
     const std::chrono::seconds timeout(run_.comm.train_timeout_seconds);
-    std::stop_source connecting;
-    membership_.on_abandon([connecting](const std::string&) mutable { connecting.request_stop(); });
+    std::stop_source lost;
+    membership_.on_abandon([lost](const std::string&) mutable { lost.request_stop(); });
     world_ = comm::connect(elastic::placement_of(place, placement_),
-                           {.group = {.name = "world", .timeout = timeout}, .stop = connecting.get_token()});
-    membership_.on_abandon([world = *world_](const std::string& reason) { world.abort(reason); });
+                           {.group = {.name = "world", .timeout = timeout}, .stop = lost.get_token()});
+    membership_.on_abandon([world = *world_, lost](const std::string& reason) mutable {
+      world.abort(reason);
+      lost.request_stop();
+    });
 
     LOCKSTEP_FAILPOINT("train.connected");
 
@@ -115,6 +118,7 @@ class Generations {
       membership_.set_waiting(!computes);
       membership_.count_progress();
     };
+    hooks.lost = lost.get_token();
     hooks.begun = [this, tell = hooks.begun](std::int64_t step) {
       LOCKSTEP_FAILPOINT("train.begun");
       if (tell) tell(step);

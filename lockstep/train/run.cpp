@@ -273,7 +273,9 @@ class Training::Impl {
         Checkpointer::Options{
             .folder = hooks_.checkpoints,
             .retention = {.last = run_.checkpoint.keep_last, .every = run_.checkpoint.keep_every},
-            .manifest = std::move(manifest)});
+            .manifest = std::move(manifest),
+            .computing = hooks_.computing,
+            .lost = hooks_.lost});
   }
 
   void take_step() {

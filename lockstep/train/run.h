@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/model/parameters.h"
@@ -85,8 +86,11 @@ struct RunHooks {
   std::function<void(const Reached&)> healed = nullptr;
   // When the first step can begin, behind this one.
   std::function<void(std::int64_t step)> begun = nullptr;
-  // Around everything that this rank computes without others.
+  // Around everything that this rank does without others, its own disk included; true again: it gets on.
   std::function<void(bool computes)> computing = nullptr;
+  // Requested when the world has lost a rank, and every further call to it raises: what this rank does
+  // without others may be given up.
+  std::stop_token lost = {};
 
   // At the end of a run without checkpoints, also of one that was stopped: on every rank or on none, on rank
   // 0 with all parameters in the dtype that blocks compute with.

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,7 +62,7 @@ void StepBoundary::begin(const checkpoint::Progress& progress, bool training_wai
 void StepBoundary::drain() {
   while (checkpointer_ != nullptr && !checkpointer_->is_idle()) {
     exchange(false, false);
-    std::this_thread::sleep_for(kPatience);
+    checkpointer_->wait(kPatience);
   }
 }
 

@@ -27,6 +27,9 @@ std::vector<FullTensor> tensors(int variant) {
   return {full_tensor("model.a", {3, 4}, variant), full_tensor("model.b", {5}, variant)};
 }
 
+// No lockstep::Error.
+struct GivenUp {};
+
 class Store : public ::testing::Test {
  protected:
   void save(std::int64_t step, int variant = 0, const std::string& id = "a") {
@@ -128,6 +131,49 @@ TEST_F(Store, AStepThatWasBeingReplacedStillCounts) {
   EXPECT_THAT(store_.committed(), ElementsAre(Listed{5, path("step-5")}, Listed{5, path("step-5.old-b")}));
   EXPECT_THAT(store_.collect({.last = 2}), ElementsAre());
   EXPECT_THAT(store_.committed(), ElementsAre(Listed{5, path("step-5")}));
+}
+
+TEST_F(Store, AShardCanBeGivenUpBetweenBlocks) {
+  constexpr std::size_t kElements = 3 * kBlockBytes / sizeof(float);
+  const FullTensor tensor = full_tensor("model.a", {std::int64_t{kElements}});
+  const std::vector<OutgoingPiece> pieces = {
+      {.tensor = tensor.logical.name,
+       .elements = {.first = 0, .length = kElements, .distance = kElements, .count = 1},
+       .values = [&] { return std::span<const float>(tensor.values); }}};
+  store_.begin(5, "a");
+  const std::string staging = store_.staging_folder(5, "a");
+  const std::string report = staging + "/" + report_name(0);
+  int calls = 0;
+  const auto write_until = [&](int last) {
+    calls = 0;
+    write_shard(disk_, staging, 0, pieces, [&] {
+      if (++calls == last) throw GivenUp();
+    });
+  };
+  write_until(0);
+  EXPECT_TRUE(std::filesystem::exists(report));
+  EXPECT_EQ(calls, 3 + 1 + 4 + 1) << "blocks, the sync, what is read again with the header, the report";
+  std::filesystem::remove(report);
+  for (int last = calls; last > 0; --last) {
+    EXPECT_THROW(write_until(last), GivenUp);
+    EXPECT_FALSE(std::filesystem::exists(report)) << last;
+  }
+}
+
+TEST_F(Store, CollectingCanBeGivenUp) {
+  for (const std::int64_t step : {5, 10, 15}) save(step);
+  int calls = 0;
+  const auto collect_until = [&](int last) {
+    calls = 0;
+    return store_.collect({.last = 1}, [&] {
+      if (++calls == last) throw GivenUp();
+    });
+  };
+  EXPECT_THROW(collect_until(1), GivenUp);
+  EXPECT_THAT(steps(), ElementsAre(15, 10, 5)) << "none is bad, and none too many";
+  EXPECT_THROW(collect_until(calls + 2), GivenUp);
+  EXPECT_THAT(store_.collect({.last = 1}), ::testing::Not(::testing::IsEmpty()));
+  EXPECT_THAT(steps(), ElementsAre(15));
 }
 
 TEST_F(Store, RanksThatDoNotShareAFolderAreTold) {

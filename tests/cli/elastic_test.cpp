@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/file_lock.h"
+
 #include "tests/cli/elastic_program.h"
 #include "tests/cli/memory_group.h"
 
@@ -67,6 +69,38 @@ TEST_F(ElasticProgram, AFrozenWorkerIsReplaced) {
   const Finished finished = program.finish();
   expect_whole("frozen", finished);
   EXPECT_THAT(finished.error_output, HasSubstr("nothing was heard of it for 1.0 s"));
+}
+
+// The part of a rank takes much longer than a worker may stand still.
+TEST_F(ElasticProgram, ALossDoesNotWaitForASlowDisk) {
+  train_whole();
+  Program program(flags_of("slow", {"--workers", "3", "--checkpoint.interval", "20",
+                                    "--elastic.stall_timeout_seconds", "2"}),
+                  {{"LOCKSTEP_FAILPOINTS", "checkpoint.shard.block:sleep(100)"}});
+  wait_for_steps("slow", 25);
+  ::kill(workers_of("slow").back(), SIGKILL);
+  const Finished finished = program.finish();
+  expect_whole("slow", finished);
+  EXPECT_THAT(finished.error_output, HasSubstr("it starts again (restart 1 of "));
+  EXPECT_THAT(finished.error_output, Not(HasSubstr("has not moved")));
+}
+
+// While training goes on, which is found when the run waits for the disk; and in the last checkpoint, which
+// the run waits for.
+TEST_F(ElasticProgram, ADiskThatHangsIsFound) {
+  train_whole();
+  for (const char* interval : {"20", "0"}) {
+    SCOPED_TRACE(interval);
+    const std::string run = std::string("hangs") + interval;
+    const std::string rule =
+        fmt::format("checkpoint.shard.block@rank=1,once={}:sleep(1000000)", folder_.path(run + ".reached"));
+    Program program(flags_of(run, {"--workers", "2", "--checkpoint.interval", interval,
+                                   "--elastic.stall_timeout_seconds", "2"}),
+                    {{"LOCKSTEP_FAILPOINTS", rule}});
+    const Finished finished = program.finish();
+    expect_whole(run, finished);
+    EXPECT_THAT(finished.error_output, HasSubstr("it beats, but has not moved for 2."));
+  }
 }
 
 TEST_F(ElasticProgram, AWorkerThatStopsForAMomentIsWaitedFor) {
@@ -146,6 +180,39 @@ TEST_F(ElasticProgram, AWishToEndIsHeardWhileOthersAreWaitedFor) {
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
   expect_whole("wish", run_program(flags_of("wish", {"--resume", "auto"})));
+}
+
+TEST_F(ElasticProgram, ASecondLauncherIsRefusedBeforeItTouchesAnything) {
+  train_whole();
+  Program program(flags_of("busy", {"--workers", "2"}));
+  wait_for_steps("busy", 3);
+  ::kill(program.pid(), SIGSTOP);  // so that the run waits for the others
+  const std::string log = folder_.path("busy") + "/decisions.log";
+  const std::string history = folder_.path("busy") + "/generations.jsonl";
+  const auto content = [&] { return read_file(log) + read_file(history); };
+  const std::string before = content();
+  EXPECT_FALSE(before.empty());
+  for (const Flags& more : {Flags{}, Flags{"--resume", "auto"}, Flags{"--job.overwrite", "true"}}) {
+    Flags flags = {"--workers", "3"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    expect_refusal(run_program(flags_of("busy", flags)), 73, "is writing here");
+    EXPECT_EQ(content(), before);
+  }
+  ::kill(program.pid(), SIGCONT);
+  expect_whole("busy", program.finish());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("busy") + "/launcher.lock"));
+}
+
+// By a rank of its own, which has no launcher.
+TEST_F(ElasticProgram, ALauncherIsRefusedWhereARunIsUnderWay) {
+  ASSERT_EQ(run_program(flags_of("busy", {"--workers", "2", "--training.steps", "2"})).exit_code, 0);
+  const std::string log = folder_.path("busy") + "/decisions.log";
+  const std::string before = read_file(log);
+  EXPECT_FALSE(before.empty());
+  const FileLock rank(folder_.path("busy") + "/lock");
+  expect_refusal(run_program(flags_of("busy", {"--workers", "2", "--job.overwrite", "true"})), 73,
+                 "is writing here");
+  EXPECT_EQ(read_file(log), before);
 }
 
 TEST_F(ElasticProgram, AMistakeIsNotTriedAgain) {

@@ -13,12 +13,12 @@
 
 namespace lockstep::checkpoint {
 
-bool CheckpointStore::is_good(const std::string& path) {
+bool CheckpointStore::is_good(const std::string& path, const BetweenBlocks& between_blocks) {
   const std::optional<Hash> manifest = read_commit(path);
   const auto known = good_.find(path);
   if (manifest && known != good_.end() && known->second == *manifest) return true;
   try {
-    Checkpoint(path).verify();
+    Checkpoint(path).verify(between_blocks);
   } catch (const Error& error) {
     log::warning(fmt::format("a checkpoint is bad: {}", error.what()));
     return false;
@@ -35,7 +35,8 @@ void CheckpointStore::remove_leftovers() {
   }
 }
 
-std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention) {
+std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention,
+                                                   const BetweenBlocks& between_blocks) {
   LOCKSTEP_CHECK(retention.last >= 1 && retention.every >= 0);
   std::vector<Listed> unwanted;
   std::set<std::int64_t> good_steps;
@@ -43,7 +44,7 @@ std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention) {
     if (good_steps.contains(entry.step)) {  // what was replaced by a good one
       unwanted.push_back(entry);
     } else if (std::ssize(good_steps) < retention.last) {
-      if (is_good(entry.path)) {
+      if (is_good(entry.path, between_blocks)) {
         good_steps.insert(entry.step);
       } else if (!good_steps.empty()) {
         unwanted.push_back(entry);
@@ -57,6 +58,7 @@ std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention) {
   std::vector<std::int64_t> removed;
   for (const Listed& entry : unwanted) {
     if (last_ && entry.path == path_of({*last_, FolderName::Kind::plain, {}})) continue;
+    between_blocks();
     remove_checkpoint(entry.path);
     good_.erase(entry.path);
     if (!good_steps.contains(entry.step)) removed.push_back(entry.step);

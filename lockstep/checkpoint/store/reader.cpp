@@ -10,7 +10,6 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/checkpoint/safetensors/header.h"
-#include "lockstep/checkpoint/store/blocks.h"
 #include "lockstep/checkpoint/store/commit_file.h"
 
 namespace lockstep::checkpoint {
@@ -143,15 +142,18 @@ void Checkpoint::read(Source& source, Range elements, std::span<float> values) c
   source.is_verified = true;
 }
 
-void Checkpoint::verify() {
+void Checkpoint::verify(const BetweenBlocks& between_blocks) {
   std::map<const InputFile*, std::vector<Source*>> by_file;
   for (auto& [name, sources] : sources_) {
     for (Source& source : sources) by_file[source.file].push_back(&source);
   }
-  for (std::size_t i = 0; i < files_.size(); ++i) verify(by_file[&files_[i]], manifest_.files[i]);
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    verify(by_file[&files_[i]], manifest_.files[i], between_blocks);
+  }
 }
 
-void Checkpoint::verify(std::vector<Source*> sources, const ShardFile& shard) const {
+void Checkpoint::verify(std::vector<Source*> sources, const ShardFile& shard,
+                        const BetweenBlocks& between_blocks) const {
   const InputFile& file = files_[static_cast<std::size_t>(&shard - manifest_.files.data())];
   std::sort(sources.begin(), sources.end(),
             [](const Source* a, const Source* b) { return a->offset < b->offset; });
@@ -161,6 +163,7 @@ void Checkpoint::verify(std::vector<Source*> sources, const ShardFile& shard) co
   for (Source* source : sources) {
     Hasher hasher;
     each_block(file, source->offset, source->piece->elements.size() * sizeof(float), [&](ConstBytes block) {
+      between_blocks();
       hasher.add(block);
       whole.add(block);
     });

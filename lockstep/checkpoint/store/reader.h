@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/base/input_file.h"
+#include "lockstep/checkpoint/store/blocks.h"
 #include "lockstep/checkpoint/store/manifest.h"
 #include "lockstep/mesh/range.h"
 
@@ -31,7 +32,7 @@ class Checkpoint {
   // DataError naming file and tensor when it is not what was written; `values` are of no use then.
   void read(const std::string& tensor, Range elements, std::span<float> values);
   // Compares the hashes of all files and pieces; DataError as above.
-  void verify();
+  void verify(const BetweenBlocks& between_blocks = [] {});
 
  private:
   // Where a piece is.
@@ -44,7 +45,8 @@ class Checkpoint {
   std::vector<Source> open_shard(const ShardFile& shard);
   void require_hash(const Source& source, const Hash& found) const;
   void read(Source& source, Range elements, std::span<float> values) const;
-  void verify(std::vector<Source*> sources, const ShardFile& shard) const;
+  void verify(std::vector<Source*> sources, const ShardFile& shard,
+              const BetweenBlocks& between_blocks) const;
 
   std::string path_;
   Manifest manifest_;

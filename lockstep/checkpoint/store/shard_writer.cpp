@@ -11,7 +11,6 @@
 #include "lockstep/base/failpoint.h"
 #include "lockstep/base/input_file.h"
 #include "lockstep/checkpoint/safetensors/header_text.h"
-#include "lockstep/checkpoint/store/blocks.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -32,7 +31,9 @@ std::string header_of(const std::vector<OutgoingPiece>& pieces) {
 
 class Shard {
  public:
-  Shard(Disk& disk, const std::string& path) : file_(disk.create(path)) {}
+  // What is referred to must outlive this.
+  Shard(Disk& disk, const std::string& path, const BetweenBlocks& between_blocks)
+      : file_(disk.create(path)), between_blocks_(between_blocks) {}
 
   void write(ConstBytes bytes) {
     hasher_.add(bytes);
@@ -48,6 +49,7 @@ class Shard {
     // Block by block, so that memory is read once for both hashes and the copy of the kernel.
     for (std::size_t at = 0; at < bytes.size(); at += kBlockBytes) {
       const ConstBytes block = bytes.subspan(at, std::min(kBlockBytes, bytes.size() - at));
+      between_blocks_();
       hasher.add(block);
       write(block);
       LOCKSTEP_FAILPOINT("checkpoint.shard.block");
@@ -59,6 +61,7 @@ class Shard {
   }
   void finish(ShardFile& description) {
     LOCKSTEP_FAILPOINT("checkpoint.shard.before_sync");
+    between_blocks_();
     file_->sync();
     LOCKSTEP_FAILPOINT("checkpoint.shard.after_sync");
     description.bytes = bytes_;
@@ -67,14 +70,13 @@ class Shard {
 
  private:
   std::unique_ptr<Disk::File> file_;
+  const BetweenBlocks& between_blocks_;
   Hasher hasher_;
   std::uint64_t bytes_ = 0;
 };
 
-ShardFile write_file(Disk& disk, const std::string& path, std::string name,
-                     const std::vector<OutgoingPiece>& pieces) {
+ShardFile write_file(Shard shard, std::string name, const std::vector<OutgoingPiece>& pieces) {
   ShardFile description = {.name = std::move(name), .bytes = 0, .hash = {}, .pieces = {}};
-  Shard shard(disk, path);
   LOCKSTEP_FAILPOINT("checkpoint.shard.begun");
   const std::string header = header_of(pieces);
   shard.write(std::as_bytes(std::span(header)));
@@ -85,10 +87,13 @@ ShardFile write_file(Disk& disk, const std::string& path, std::string name,
   return description;
 }
 
-void compare(const std::string& path, const ShardFile& written) {
+void compare(const std::string& path, const ShardFile& written, const BetweenBlocks& between_blocks) {
   const InputFile file(path);
   Hasher hasher;
-  each_block(file, 0, file.size(), [&](ConstBytes block) { hasher.add(block); });
+  each_block(file, 0, file.size(), [&](ConstBytes block) {
+    between_blocks();
+    hasher.add(block);
+  });
   if (file.size() == written.bytes && hasher.value() == written.hash) return;
   throw DataError(
       fmt::format("{} is not what was written a moment ago ({} bytes with hash {}, but {} with {} were "
@@ -108,11 +113,12 @@ std::string report_name(int rank) {
 }
 
 ShardFile write_shard(Disk& disk, const std::string& folder, int rank,
-                      const std::vector<OutgoingPiece>& pieces) {
+                      const std::vector<OutgoingPiece>& pieces, const BetweenBlocks& between_blocks) {
   const std::string path = folder + "/" + shard_name(rank);
-  const ShardFile description = write_file(disk, path, shard_name(rank), pieces);
-  compare(path, description);
+  const ShardFile description = write_file({disk, path, between_blocks}, shard_name(rank), pieces);
+  compare(path, description, between_blocks);
   LOCKSTEP_FAILPOINT("checkpoint.shard.verified");
+  between_blocks();
   write_synced(disk, folder + "/" + report_name(rank), to_json(description));
   disk.sync_folder(folder);
   LOCKSTEP_FAILPOINT("checkpoint.report.written");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/disk.h"
+#include "lockstep/checkpoint/store/blocks.h"
 #include "lockstep/checkpoint/store/manifest.h"
 
 namespace lockstep::checkpoint {
@@ -25,7 +26,8 @@ std::string report_name(int rank);
 // Writes FOLDER/rank-RANK.safetensors and syncs it, then reads it again and compares: DataError when the disk
 // has kept something else than it was given. Then FOLDER/rank-RANK.json, synced, with what is returned: its
 // presence says that the file is whole. Pieces without elements are left out.
-ShardFile write_shard(Disk& disk, const std::string& folder, int rank,
-                      const std::vector<OutgoingPiece>& pieces);
+ShardFile write_shard(
+    Disk& disk, const std::string& folder, int rank, const std::vector<OutgoingPiece>& pieces,
+    const BetweenBlocks& between_blocks = [] {});
 
 }  // namespace lockstep::checkpoint

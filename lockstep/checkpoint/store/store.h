@@ -19,6 +19,7 @@
 
 #include "lockstep/base/disk.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/checkpoint/store/blocks.h"
 #include "lockstep/checkpoint/store/folder_name.h"
 #include "lockstep/checkpoint/store/manifest.h"
 
@@ -75,8 +76,9 @@ class CheckpointStore {
   // only after they have been read again and found good, by this object once; bad ones are named in a
   // warning, and removed when a newer one is good. The newest good one always stays, and so does the one that
   // this object has committed last, whatever is newer; without a good one nothing is removed. Returns the
-  // steps that were removed.
-  std::vector<std::int64_t> collect(const Retention& retention);
+  // steps that were removed. What ends it early leaves more than was to be kept, and nothing else.
+  std::vector<std::int64_t> collect(
+      const Retention& retention, const BetweenBlocks& between_blocks = [] {});
 
  private:
   std::string path_of(const FolderName& name) const;
@@ -84,7 +86,7 @@ class CheckpointStore {
   void settle(std::int64_t step, const std::string& id) noexcept;
   void remove_checkpoint(const std::string& path);
   void remove_leftovers();
-  bool is_good(const std::string& path);
+  bool is_good(const std::string& path, const BetweenBlocks& between_blocks);
 
   std::string folder_;
   Disk& disk_;

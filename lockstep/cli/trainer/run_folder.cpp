@@ -33,6 +33,8 @@ namespace {
 
 constexpr const char* kResolved = "resolved.toml";
 constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kLock = "lock";
+constexpr const char* kLauncherLock = "launcher.lock";
 
 const std::string& made(const std::string& folder) {
   std::error_code failure;
@@ -131,11 +133,20 @@ void require_free(const spec::RunSpec& run) {
                   run.job.dump_folder));
 }
 
+FileLock lock_for_launcher(const spec::RunSpec& run) {
+  const std::filesystem::path folder = made(run.job.dump_folder);
+  // A run that goes on may have workers on other hosts, one of which still has the folder.
+  if (run.checkpoint.resume != "auto") {
+    const FileLock nobody_trains(folder / kLock);
+  }
+  return FileLock(folder / kLauncherLock);
+}
+
 RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
     : run_(run),
       workers_(workers),
       folder_(made(run.job.dump_folder)),
-      lock_(folder_ / "lock"),
+      lock_(folder_ / kLock),
       goes_on_(goes_on || resumes_itself(run)),
       tokenizer_(train::tokenizer_of(run.data)) {
   if (!goes_on) require_free(run);

@@ -113,6 +113,7 @@ int exit_code_of(const elastic::SupervisorResult& result) {
 
 int supervise(const spec::RunSpec& run, const WorkerCommand& command,
               const std::optional<transport::Address>& listen) {
+  const FileLock lock = lock_for_launcher(run);
   require_free(run);
   const std::filesystem::path log = std::filesystem::path(run.job.dump_folder) / "decisions.log";
   std::error_code ignored;
@@ -120,7 +121,6 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   const bool is_auto = run.checkpoint.resume == "auto";
   if (run.checkpoint.resume.empty()) std::filesystem::remove(log, ignored);
   if (!is_auto && !resumes_itself(run)) std::filesystem::remove(history, ignored);
-  std::filesystem::create_directories(run.job.dump_folder, ignored);  // rank 0 tells when it cannot be
 
   elastic::SupervisorOptions options;
   options.workers = worker_options(run, command, settled_keys(run, command.workers));
