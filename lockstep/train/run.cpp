@@ -16,7 +16,6 @@
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
-#include "lockstep/spec/write.h"
 #include "lockstep/train/agreement.h"
 #include "lockstep/train/groups.h"
 #include "lockstep/train/heal.h"
@@ -26,13 +25,13 @@
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/rebalance.h"
 #include "lockstep/train/replicas.h"
+#include "lockstep/train/settings.h"
 #include "lockstep/train/sources.h"
 #include "lockstep/train/state_names.h"
 #include "lockstep/train/step_boundary.h"
 #include "lockstep/train/step_runner.h"
 #include "lockstep/train/step_trace.h"
 #include "lockstep/train/stragglers.h"
-#include "lockstep/train/tensor_lanes.h"
 #include "lockstep/train/validation.h"
 #include "lockstep/train/weights.h"
 
@@ -56,47 +55,6 @@ std::vector<int> work_of_ranks(const Mesh& mesh) {
   std::vector<int> work;
   for (Rank rank = 0; rank < mesh.world(); ++rank) work.push_back(mesh.group_index(rank, Axis::data));
   return work;
-}
-
-OptimizerStep optimizer_step(const spec::Optimizer& optimizer, double rate, std::int64_t step) {
-  const auto narrow = [](double value) { return static_cast<float>(value); };
-  if (optimizer.name == spec::OptimizerKind::sgd) {
-    return kernels::Sgd{.learning_rate = narrow(rate),
-                        .momentum = narrow(optimizer.momentum),
-                        .weight_decay = narrow(optimizer.weight_decay)};
-  }
-  return kernels::AdamW{.learning_rate = narrow(rate),
-                        .beta1 = narrow(optimizer.beta1),
-                        .beta2 = narrow(optimizer.beta2),
-                        .epsilon = narrow(optimizer.eps),
-                        .weight_decay = narrow(optimizer.weight_decay),
-                        .step = static_cast<std::uint64_t>(step)};
-}
-
-// "8 workers: data 2 x tensor 2 x pipeline 2, zero stage 1"
-std::string layout_in_words(const spec::RunSpec& run, int world) {
-  const spec::Parallelism& parallelism = run.parallelism;
-  return fmt::format("{} workers: data {} x tensor {} x pipeline {}, zero stage {}", world,
-                     spec::data_parallel_degree(parallelism, world), parallelism.tensor, parallelism.pipeline,
-                     parallelism.zero_stage);
-}
-
-// What stages send each other for one micro-batch.
-std::vector<std::int64_t> hidden_sizes(const spec::RunSpec& run, const nn::LaneTeam* team) {
-  if (run.model.name == spec::ModelFamily::mlp) return {run.training.micro_batch_size, run.model.width};
-  const nn::Lanes lanes = {team, run.training.micro_batch_size * run.training.seq_len};
-  if (lanes.divide_tokens()) return {lanes.held().count, run.model.width};
-  return {run.training.micro_batch_size, run.training.seq_len, run.model.width};
-}
-
-// The layers of this rank and those that it shares them with; none when they have one lane.
-std::unique_ptr<const TensorLanes> tensor_lanes(const spec::RunSpec& run, const model::Model& model,
-                                                const comm::Communicator& group) {
-  const auto lanes = static_cast<int>(spec::tensor_lanes(run.parallelism));
-  if (lanes == 1) return nullptr;
-  return std::make_unique<const TensorLanes>(
-      model, division_of(run.model), group,
-      TensorLanes::Options{.lanes = lanes, .divides_tokens = run.parallelism.sequence_parallel});
 }
 
 }  // namespace
@@ -259,14 +217,9 @@ class Training::Impl {
 
   std::unique_ptr<Checkpointer> make_checkpointer() const {
     if (hooks_.checkpoints.empty()) return nullptr;
-    const spec::RunSpec resolved = spec::with_workload(run_, workload_);
-    checkpoint::Manifest manifest;
-    manifest.lanes = workload_.lanes;
-    manifest.tensor_lanes = resolved.parallelism.tensor_lanes;
-    manifest.configuration = spec::to_toml(resolved);
+    checkpoint::Manifest manifest = manifest_of(run_, world_.size());
     manifest.data_digest = data_digest();
     manifest.tokenizer_digest = hooks_.tokenizer_digest;
-    manifest.written_by = layout_in_words(resolved, world_.size());
     manifest.tensors = state_tensors(holding_.whole, weights_.moments());
     return std::make_unique<Checkpointer>(
         holding_, weights_,

@@ -8,36 +8,10 @@
 #include "lockstep/train/agreement.h"
 #include "lockstep/train/async_file.h"
 #include "lockstep/train/model_of.h"
+#include "lockstep/train/settings.h"
 #include "lockstep/train/validation.h"
 
 namespace lockstep::train {
-
-Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workload) {
-  return {.corpora = run.data.train,
-          .sharding = run.data.sharding,
-          .dense = run.model.name == spec::ModelFamily::mlp,
-          .vocabulary = run.model.vocab_size,
-          .length = run.training.seq_len,
-          .seed = static_cast<std::uint64_t>(run.training.seed),
-          .shape = {.lanes = static_cast<std::uint64_t>(workload.lanes),
-                    .micro_batches = static_cast<std::uint64_t>(workload.micro_batches_per_lane),
-                    .rows = static_cast<std::uint64_t>(run.training.micro_batch_size)}};
-}
-
-SumOptions sum_options(const spec::Comm& comm) {
-  SumOptions options = {.exact = comm.exact};
-  if (comm.all_reduce != "auto") options.algorithm = schedule::parse_algorithm(comm.all_reduce);
-  return options;
-}
-
-Weights::Options weight_options(const spec::RunSpec& run) {
-  Weights::Options options = {.dtype = run.training.dtype,
-                              .moments = run.optimizer.name == spec::OptimizerKind::adamw ? 2 : 1};
-  if (run.zero.offload == spec::Offload::disk) {
-    options.offload_folder = run.zero.offload_folder.empty() ? run.job.dump_folder : run.zero.offload_folder;
-  }
-  return options;
-}
 
 Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) {
   Feed::Options options;

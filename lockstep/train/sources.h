@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run reads, and how its keys set the parts of the trainer.
+// What a run reads.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,10 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/run_spec.h"
-#include "lockstep/spec/workload.h"
 #include "lockstep/train/feed.h"
 #include "lockstep/train/first_values.h"
-#include "lockstep/train/gradient_sum.h"
-#include "lockstep/train/weights.h"
 
 namespace lockstep::train {
-
-Feed::Options feed_options(const spec::RunSpec& run, const spec::Workload& workload);
-SumOptions sum_options(const spec::Comm& comm);
-Weights::Options weight_options(const spec::RunSpec& run);
 
 // What a run reads from files that may be wrong on one host only.
 struct Sources {
