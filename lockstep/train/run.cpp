@@ -131,7 +131,6 @@ class Training::Impl {
     reached_.progress.loss_scale = loss_scale_.value();
     if (hooks_.agree && Mirror::is_needed(holding_)) mirror_.emplace(holding_, weights_);
     world.limit_peer_memory(kPeerMemory);
-    if (sources_.first_values) sources_.first_values->load(holding_, weights_);
     if (run.metrics.enable_trace) {
       trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
       observe_ = std::bind_front(&StepTrace::add, &*trace_);
@@ -217,6 +216,7 @@ class Training::Impl {
     if (hooks_.kept != nullptr) healed = heal(*hooks_.kept, holding_, weights_);
     std::optional<Resumed> resumed;
     if (!healed) resumed = resume();
+    if (!healed && !resumed) load_first_values();
     if (healed) reached_ = *healed;
     if (resumed) reached_.progress = resumed->progress;
     loss_scale_.restore(reached_.progress.loss_scale, reached_.progress.good_steps);
@@ -233,6 +233,16 @@ class Training::Impl {
                           .tokenizer_digest = hooks_.tokenizer_digest,
                           .samples_per_step = feed_.samples_per_step()},
                          holding_, weights_);
+  }
+
+  // Opened now where they were not expected to be needed.
+  void load_first_values() {
+    const std::string& path = run_.checkpoint.initial_load_path;
+    if (path.empty()) return;
+    together(world_, [&] {
+      if (!sources_.first_values) sources_.first_values.emplace(path, run_.model);
+    });
+    sources_.first_values->load(holding_, weights_);
   }
 
   // Whoever told of the last step may have been lost before or after that.
@@ -462,7 +472,9 @@ class Training::Impl {
 };
 
 Training::Training(const spec::RunSpec& run, const comm::Communicator& world, RunHooks hooks) {
-  Sources sources = open_sources(run, world);
+  bool is_new = false;
+  together(world, [&] { is_new = !hooks.goes_on && !newest_checkpoint(run.checkpoint, hooks.checkpoints); });
+  Sources sources = open_sources(run, world, is_new);
   together(world, [&] {
     if (hooks.ready) hooks.ready();
   });
