@@ -110,6 +110,7 @@ class Generations {
       generation_run_.checkpoint.resume = resume_later(run_.checkpoint, hooks.checkpoints, *world_);
       generation_run_.job.overwrite = false;
     }
+    hooks.goes_on = goes_on;
     hooks.kept = &kept_;
     hooks.saves = &saves_;
     hooks.only_saves = place.only_saves;

@@ -187,7 +187,17 @@ class Training::Impl {
   // Making values takes longer than getting them: whoever has some to go on from does without.
   void begin_anew() {
     weights_.give_first_values(static_cast<std::uint64_t>(run_.training.seed));
-    if (sources_.first_values) sources_.first_values->load(holding_, weights_);
+    load_first_values();
+  }
+
+  // Opened now where they were not expected to be needed.
+  void load_first_values() {
+    const std::string& path = run_.checkpoint.initial_load_path;
+    if (path.empty()) return;
+    together(world_, [&] {
+      if (!sources_.first_values) sources_.first_values.emplace(path, run_.model);
+    });
+    sources_.first_values->load(holding_, weights_);
   }
 
   std::optional<Resumed> resume() {
@@ -421,7 +431,9 @@ class Training::Impl {
 };
 
 Training::Training(const spec::RunSpec& run, const comm::Communicator& world, RunHooks hooks) {
-  Sources sources = open_sources(run, world);
+  bool is_new = false;
+  together(world, [&] { is_new = !hooks.goes_on && !newest_checkpoint(run.checkpoint, hooks.checkpoints); });
+  Sources sources = open_sources(run, world, is_new);
   together(world, [&] {
     if (hooks.ready) hooks.ready();
   });

@@ -72,6 +72,7 @@ struct RunHooks {
   // When a checkpoint is there, or could not be written.
   std::function<void(const SaveReport&)> saved = nullptr;
   // --- Of a run whose ranks may change while it goes on.
+  bool goes_on = false;  // other ranks have begun it
   // Asked on every rank when a step can be applied and nothing of it was. Returns when all ranks apply it:
   // true when it is the last with these ranks. CommError when that cannot be known.
   std::function<bool(std::int64_t step)> agree = nullptr;

@@ -13,7 +13,7 @@
 
 namespace lockstep::train {
 
-Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) {
+Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world, bool is_new) {
   Feed::Options options;
   Sources sources;
   together(world, [&] {
@@ -31,7 +31,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world) 
     if (run.validation.freq > 0 && !run.data.validation.empty()) {
       sources.validation.emplace(validation_feed(run));
     }
-    if (run.checkpoint.initial_load_path.empty()) return;
+    if (!is_new || run.checkpoint.initial_load_path.empty()) return;
     sources.first_values.emplace(run.checkpoint.initial_load_path, run.model);
   });
   require_same_run(run, world);

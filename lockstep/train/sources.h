@@ -17,11 +17,12 @@ namespace lockstep::train {
 struct Sources {
   plan::PipelinePlan pipeline;
   std::optional<Feed> feed;
-  std::optional<Feed> validation;  // none: the run does not validate
-  std::optional<FirstValues> first_values;
+  std::optional<Feed> validation;           // none: the run does not validate
+  std::optional<FirstValues> first_values;  // none: not opened
 };
 
-// Opens and checks everything, on all ranks of the world together; errors as run_training().
-Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world);
+// Opens and checks everything, on all ranks of the world together; errors as run_training(). First values
+// only for a run that `is_new`: one that goes on may do without them, and they may be gone.
+Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world, bool is_new);
 
 }  // namespace lockstep::train

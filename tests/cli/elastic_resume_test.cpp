@@ -21,6 +21,12 @@ class ElasticResume : public ElasticProgram {
     return fmt::format("{}/checkpoints/step-{}", folder_.path("whole"), step);
   }
 
+  void wait_for_a_checkpoint(const std::string& run) const {
+    for (int i = 0; i < 3000 && read_file(folder_.path(run) + "/checkpoints/latest").empty(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+
   // All workers at once, after a few steps.
   Finished trained_with_a_loss(const std::string& run, Flags more) {
     more.insert(more.end(), {"--workers", "2"});
@@ -54,10 +60,7 @@ TEST_F(ElasticResume, ItsOwnCheckpointIsTakenOnceThereIsOne) {
   std::filesystem::rename(checkpoint_of_whole(30), folder_.path("begin"));
   Program program(
       flags_of("on", {"--resume", folder_.path("begin"), "--checkpoint.interval", "5", "--workers", "2"}));
-  wait_for_steps("on", 1);
-  for (int i = 0; i < 3000 && read_file(folder_.path("on") + "/checkpoints/latest").empty(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  wait_for_a_checkpoint("on");
   std::filesystem::remove_all(folder_.path("begin"));
   for (const pid_t worker : workers_of("on")) ::kill(worker, SIGKILL);
   const Finished finished = program.finish();
@@ -70,6 +73,30 @@ TEST_F(ElasticResume, WeightsThatItWasBegunWithAreTakenAgain) {
   const Flags from = {"--init-from", folder_.path("first")};
   train_whole(from);
   expect_whole("again", trained_with_a_loss("again", from));
+}
+
+TEST_F(ElasticResume, WeightsThatItWasBegunWithMayBeGoneWhenOthersHaveNewerOnes) {
+  ASSERT_EQ(run_program(flags_of("first", {"--training.steps", "20"})).exit_code, 0);
+  const Flags from = {"--init-from", folder_.path("first")};
+  train_whole(from);
+  Program program(flags_of("later", {"--init-from", folder_.path("first"), "--workers", "2"}));
+  wait_for_steps("later", 3);
+  std::filesystem::remove_all(folder_.path("first"));
+  ::kill(workers_of("later").back(), SIGKILL);
+  expect_whole("later", program.finish());
+}
+
+TEST_F(ElasticResume, WeightsThatItWasBegunWithMayBeGoneWhenItHasACheckpoint) {
+  ASSERT_EQ(run_program(flags_of("first", {"--training.steps", "20"})).exit_code, 0);
+  const Flags from = {"--init-from", folder_.path("first"), "--checkpoint.interval", "5"};
+  train_whole(from);
+  Flags flags = from;
+  flags.insert(flags.end(), {"--workers", "2"});
+  Program program(flags_of("later", flags));
+  wait_for_a_checkpoint("later");
+  std::filesystem::remove_all(folder_.path("first"));
+  for (const pid_t worker : workers_of("later")) ::kill(worker, SIGKILL);
+  expect_whole("later", program.finish());
 }
 
 }  // namespace
