@@ -73,6 +73,9 @@ void Coordinator::on(const Join& join, Time now) {
     known_.erase(join.member);
     return;
   }
+  if (join.generation != 0 && join.run != options_.run) {
+    return dismiss(join.member, "it belongs to another run", false);
+  }
   if (refuse(join, now)) return;
   const auto [found, is_new] = known_.try_emplace(join.member, Known{.liveness = Liveness(now)});
   Known& known = found->second;
@@ -266,8 +269,8 @@ void Coordinator::form(const std::vector<MemberId>& members, Time now) {
     known.wants_place = false;
     known.duty = Duty::train;
     known.liveness.renew(now);
-    const Place place = {generation_, static_cast<std::int32_t>(rank), members_, decided_,
-                         known.join.attempt};
+    const Place place = {generation_, static_cast<std::int32_t>(rank), members_, decided_, known.join.attempt,
+                         options_.run};
     outputs_.push_back(Send{members_[rank], place});
   }
 }
