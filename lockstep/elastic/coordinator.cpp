@@ -73,6 +73,9 @@ void Coordinator::on(const Join& join, Time now) {
     known_.erase(join.member);
     return;
   }
+  if (join.generation != 0 && join.run != options_.run) {
+    return dismiss(join.member, "it belongs to another run", false);
+  }
   if (refuse(join, now)) return;
   const auto [found, is_new] = known_.try_emplace(join.member, Known{.liveness = Liveness(now)});
   Known& known = found->second;
@@ -284,6 +287,7 @@ void Coordinator::form(const std::vector<MemberId>& members, Time now) {
                                                   .members = members_,
                                                   .decided = decided_,
                                                   .attempt = known.join.attempt,
+                                                  .run = options_.run,
                                                   .only_saves = closing_.has_value()}});
   }
 }

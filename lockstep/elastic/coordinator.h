@@ -47,6 +47,7 @@ struct CoordinatorOptions {
   // is cut off with them keeps them from the others. Empty: none.
   std::string host = {};
   LossLimits losses = {};  // of hosts; a flapping one gets no place
+  RunId run = 0;           // what members of another one hold counts for nothing: they are dismissed
   // What the log knows of (decision_log.h): the last generation, its members by rank, what was decided.
   Generation last_generation = 0;
   std::vector<MemberId> last_members = {};

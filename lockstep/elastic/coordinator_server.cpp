@@ -9,6 +9,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
 #include "lockstep/base/log.h"
+#include "lockstep/elastic/member_id.h"
 #include "lockstep/elastic/message_codec.h"
 
 namespace lockstep::elastic {
@@ -19,8 +20,10 @@ constexpr std::chrono::seconds kTimeToSpeak{10};  // from the proof to the first
 constexpr std::chrono::milliseconds kFirstWait{100};
 constexpr std::chrono::seconds kLongestWait{5};
 
-CoordinatorOptions with_log(const CoordinatorServer::Options& options, const DecisionLog& log) {
+CoordinatorOptions with_log(const CoordinatorServer::Options& options, DecisionLog& log) {
+  if (!options.goes_on || log.run() == 0) log.begin_run(draw_id());
   CoordinatorOptions coordinator = options.coordinator;
+  coordinator.run = log.run();
   coordinator.last_generation = log.last_generation();
   if (!options.goes_on) return coordinator;
   if (options.awaits_members) coordinator.last_members = log.last_members();

@@ -20,11 +20,11 @@ namespace {
 using transport::MessageReader;
 using transport::MessageWriter;
 
-constexpr std::string_view kMagic = "lockstep elastic log 1\n";
+constexpr std::string_view kMagic = "lockstep elastic log 2\n";
 constexpr std::string_view kMark = "LSGR";
 constexpr std::size_t kFrameBytes = kMark.size() + 4 + 8;               // mark, length of the body, checksum
 constexpr std::size_t kLeastRecordBytes = kFrameBytes + 8 + 8 + 1 + 4;  // of one without members
-constexpr std::size_t kHeadBytes = kMagic.size() + 3 * 8;               // generation, step, checksum of both
+constexpr std::size_t kHeadBytes = kMagic.size() + 4 * 8;  // generation, step, run, checksum of all
 constexpr std::uint64_t kMaxBytes = kHeadBytes + kKeptRecords * (kLeastRecordBytes + 8 * kMaxMembers);
 constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 62;
 
@@ -36,9 +36,10 @@ void write_newest(MessageWriter& writer, const Record& record) {
   writer.number(record.generation).number(static_cast<std::uint64_t>(record.decided + 1));
 }
 
-void append_head(std::string& bytes, const Record& newest) {
+void append_head(std::string& bytes, const Record& newest, RunId run) {
   MessageWriter head;
   write_newest(head, newest);
+  head.number(run);
   const std::uint64_t checksum = hash_of(head.body()).low;
   head.number(checksum);
   bytes.append(kMagic).append(text_of(head.body()));
@@ -110,12 +111,13 @@ LogContent read_head(std::string_view bytes, const std::string& path) {
   if (!bytes.starts_with(kMagic)) {
     throw DataError(fmt::format("{} at byte 0: not a log of an elastic run, or of another version", path));
   }
-  const ConstBytes head = std::as_bytes(std::span(bytes.substr(kMagic.size(), 3 * 8)));
+  const ConstBytes head = std::as_bytes(std::span(bytes.substr(kMagic.size(), 4 * 8)));
   const std::string what = path + " behind its first line";
   MessageReader reader(head, what);
   LogContent content;
   read_newest(reader, content.last_generation, content.decided);
-  if (reader.number<std::uint64_t>() != hash_of(head.first(2 * 8)).low) reader.fail("the header is damaged");
+  content.run = reader.number<std::uint64_t>();
+  if (reader.number<std::uint64_t>() != hash_of(head.first(3 * 8)).low) reader.fail("the header is damaged");
   return content;
 }
 
@@ -125,9 +127,9 @@ std::string read_if_there(const std::string& path) {
 
 }  // namespace
 
-std::string to_bytes(const std::vector<Record>& records) {
+std::string to_bytes(const std::vector<Record>& records, RunId run) {
   std::string bytes;
-  append_head(bytes, records.empty() ? Record() : records.back());
+  append_head(bytes, records.empty() ? Record() : records.back(), run);
   for (const Record& record : records) append_record(bytes, record);
   return bytes;
 }
@@ -165,8 +167,8 @@ void DecisionLog::append(const Record& record) {
   std::vector<Record> records = content_.records;
   records.push_back(record);
   if (records.size() > kKeptRecords) records.erase(records.begin());
-  replace_file(disk_, path_, to_bytes(records));
-  content_ = {record.generation, record.decided, std::move(records), false};
+  replace_file(disk_, path_, to_bytes(records, content_.run));
+  content_ = {record.generation, record.decided, content_.run, std::move(records), false};
 }
 
 std::vector<MemberId> DecisionLog::last_members() const {

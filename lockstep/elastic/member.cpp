@@ -18,7 +18,8 @@ Join Member::join(const Held& held, const std::string& reason) {
            .held = held.step,
            .voted = held.voted,
            .reason = reason,
-           .attempt = join_.attempt + 1};
+           .attempt = join_.attempt + 1,
+           .run = run_};
   return join_;
 }
 
@@ -61,6 +62,7 @@ std::optional<MemberEvent> Member::on(const Place& place) {
   }
   state_ = State::placed;
   generation_ = place.generation;
+  run_ = place.run;
   step_ = place.decided;
   const bool applies_voted = place.decided != kNoStep && join_.voted == place.decided;
   const bool holds_decided = place.decided != kNoStep && (applies_voted || join_.held == place.decided);

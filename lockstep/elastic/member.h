@@ -92,6 +92,7 @@ class Member {
   State state_ = State::outside;
   bool has_left_ = false;
   Generation generation_ = 0;
+  RunId run_ = 0;                // of that generation
   std::int64_t step_ = kNoStep;  // begun, decided or voted for, whichever was last
   Join join_;                    // the last one
 };

@@ -7,8 +7,8 @@
 
 namespace lockstep::elastic {
 
-MemberId draw_member_id() {
-  MemberId id = 0;
+std::uint64_t draw_id() {
+  std::uint64_t id = 0;
   while (id == 0) {
     const transport::Nonce random = transport::random_nonce();
     std::memcpy(&id, random.data(), sizeof(id));

@@ -5,7 +5,7 @@
 
 namespace lockstep::elastic {
 
-// Random; never 0.
-MemberId draw_member_id();
+// Of a member or a run: random, never 0.
+std::uint64_t draw_id();
 
 }  // namespace lockstep::elastic

@@ -31,7 +31,7 @@ constexpr milliseconds kTryTime{500};
 constexpr std::chrono::seconds kLeaveTime{5};
 
 Membership::Options with_id(Membership::Options options) {
-  if (options.id == 0) options.id = draw_member_id();
+  if (options.id == 0) options.id = draw_id();
   return options;
 }
 

@@ -14,6 +14,7 @@ namespace lockstep::elastic {
 
 using MemberId = std::uint64_t;  // of one process, for its life; random, drawn by whoever starts it
 using Generation = std::uint64_t;
+using RunId = std::uint64_t;  // random, drawn by the coordinator that begins a run; 0: none
 
 inline constexpr std::int64_t kNoStep = -1;
 
@@ -30,6 +31,7 @@ struct Join {
   // Counts the Joins of this member from 1: one that was on its way for so long that a later one has come
   // before it, and one that comes twice, say nothing.
   std::uint64_t attempt = 0;
+  RunId run = 0;  // that of the generation
   bool operator==(const Join&) const = default;
 };
 
@@ -78,6 +80,7 @@ struct Place {
   // a later one forgets that. kNoStep: none was.
   std::int64_t decided = kNoStep;
   std::uint64_t attempt = 0;  // of the Join that it answers: a place for an older one is none
+  RunId run = 0;
   // Where the members of the generation meet, on the host of the coordinator; set by whoever serves there.
   std::uint16_t rendezvous_port = 0;
   // Nothing is trained any more: save what the members hold, and leave.

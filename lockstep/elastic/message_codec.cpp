@@ -137,6 +137,7 @@ std::vector<std::byte> write(const Join& join) {
       .step(join.voted)
       .reason(join.reason)
       .number(join.attempt)
+      .number(join.run)
       .framed(MessageType::join);
 }
 
@@ -173,6 +174,7 @@ std::vector<std::byte> write(const Place& place) {
       .number(static_cast<std::uint64_t>(place.rank))
       .step(place.decided)
       .number(place.attempt)
+      .number(place.run)
       .port(place.rendezvous_port)
       .flag(place.only_saves)
       .framed(MessageType::place);
@@ -224,7 +226,7 @@ std::size_t max_body_bytes(MessageType type, Sender from) {
   const bool is_from_member = from == Sender::member;
   switch (type) {
     case MessageType::join:
-      return is_from_member ? 5 * 8 + 2 + kMaxHostBytes + 2 + kMaxReasonBytes : 0;
+      return is_from_member ? 6 * 8 + 2 + kMaxHostBytes + 2 + kMaxReasonBytes : 0;
     case MessageType::begun:
     case MessageType::vote:
       return is_from_member ? 3 * 8 : 0;
@@ -233,7 +235,7 @@ std::size_t max_body_bytes(MessageType type, Sender from) {
     case MessageType::leave:
       return is_from_member ? 8 : 0;
     case MessageType::place:
-      return is_from_member ? 0 : 4 * 8 + 2 + 1 + 4 + 8 * kMaxMembers;
+      return is_from_member ? 0 : 5 * 8 + 2 + 1 + 4 + 8 * kMaxMembers;
     case MessageType::decision:
       return is_from_member ? 0 : 2 * 8 + 1;
     case MessageType::abandon:
@@ -274,7 +276,7 @@ FromMember decode_from_member(MessageType type, ConstBytes body) {
   switch (type) {
     case MessageType::join:
       return reader.ended(Join{reader.number(), reader.host(), reader.generation(), reader.step_or_none(),
-                               reader.step_or_none(), reader.reason(), reader.number()});
+                               reader.step_or_none(), reader.reason(), reader.number(), reader.number()});
     case MessageType::begun:
       return reader.ended(Begun{reader.number(), reader.generation(), reader.step()});
     case MessageType::beat:
@@ -299,6 +301,7 @@ FromCoordinator decode_from_coordinator(MessageType type, ConstBytes body) {
       place.rank = reader.rank_before(place.members.size());
       place.decided = reader.step_or_none();
       place.attempt = reader.number();
+      place.run = reader.number();
       place.rendezvous_port = reader.port();
       place.only_saves = reader.flag();
       return reader.ended(place);

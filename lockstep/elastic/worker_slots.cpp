@@ -23,7 +23,7 @@ void WorkerSlots::start(std::size_t index) {
   slot.start_at.reset();
   slot.killed_for.reset();
   slot.started = Clock::now();
-  slot.member = draw_member_id();
+  slot.member = draw_id();
   const rendezvous::SpawnOptions spawn = options_.spawn(index, slot.member);
   slot.process.emplace(spawn);
   if (spawn.capture_output) output_.add(*slot.process, fmt::format("[{}] ", index));

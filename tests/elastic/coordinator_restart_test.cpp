@@ -31,6 +31,21 @@ TEST(CoordinatorRestart, LearnsWhatWasDecidedFromWhoeverHasHeardIt) {
   EXPECT_EQ(rig.sent<Place>(), (Place{8, 0, {1, 2, 3}, 45, 3}));
 }
 
+TEST(CoordinatorRestart, WhoWasInAnotherRunIsDismissed) {
+  CoordinatorOptions options = options_for(1);
+  options.run = 77;
+  Rig rig(options);
+  rig.join(1, "b", {.generation = 7, .held = 44, .run = 76});
+  EXPECT_THAT(rig.receivers<Dismiss>(), ElementsAre(1));
+  EXPECT_FALSE(rig.sent<Dismiss>().is_over) << "another one may be started in its place";
+  EXPECT_THAT(rig.sent<Dismiss>().reason, ::testing::HasSubstr("another run"));
+  rig.join(2);
+  EXPECT_EQ(rig.sent<Place>(), (Place{1, 0, {2}, kNoStep, 2, 77}));
+  rig.lose(2);
+  rig.join(2, "a", {.generation = 1, .held = 3, .run = 77});
+  EXPECT_EQ(rig.sent<Place>().decided, 3);
+}
+
 TEST(CoordinatorRestart, ADecisionThatNobodyAliveHasHeardIsNone) {
   Rig rig = restarted();
   rig.join(2, "a", {.generation = 7, .held = 44, .voted = 45});

@@ -46,6 +46,23 @@ TEST(DecisionLog, RemembersWhatWasAppended) {
   EXPECT_EQ(log.decided(), 20);
 }
 
+TEST(DecisionLog, IsThatOfOneRun) {
+  const test::TemporaryFolder folder;
+  {
+    DecisionLog log(folder.path("log"));
+    EXPECT_EQ(log.run(), 0u);
+    log.begin_run(77);
+    for (const Record& record : kRecords) log.append(record);
+  }
+  DecisionLog log(folder.path("log"));
+  EXPECT_EQ(log.run(), 77u);
+  log.begin_run(78);
+  EXPECT_EQ(DecisionLog(folder.path("log")).run(), 77u);
+  log.append({3, {8}, 30, false});
+  EXPECT_EQ(DecisionLog(folder.path("log")).run(), 78u);
+  EXPECT_EQ(DecisionLog(folder.path("log")).last_generation(), 3u);
+}
+
 TEST(DecisionLog, DropsWhatIsOld) {
   const test::TemporaryFolder folder;
   checkpoint::testing::HastyDisk disk;
@@ -67,8 +84,10 @@ TEST(DecisionLogProperty, RecordsSurviveTheFile) {
                          *rc::gen::inRange<std::int64_t>(-1, 1 << 30), *rc::gen::arbitrary<bool>()});
     }
     std::ranges::sort(records, {}, &Record::generation);
-    const LogContent content = parse_log(to_bytes(records), "log");
+    const auto run = *rc::gen::arbitrary<RunId>();
+    const LogContent content = parse_log(to_bytes(records, run), "log");
     RC_ASSERT(content.records == records);
+    RC_ASSERT(content.run == run);
     RC_ASSERT(!content.is_cut);
   }));
 }
@@ -129,7 +148,7 @@ TEST(DecisionLog, DamageBeforeAGoodRecordIsAnError) {
 }
 
 TEST(DecisionLog, SomethingElseIsNoLog) {
-  for (const char* text : {"x", "lockstep elastic log 2\n", "lockstep elastic lo"}) {
+  for (const char* text : {"x", "lockstep elastic log 1\n", "lockstep elastic lo"}) {
     EXPECT_THAT(test::error_of<DataError>([&] { parse_log(text, "my.log"); }), HasSubstr("my.log at byte 0"));
   }
 }

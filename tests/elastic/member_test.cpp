@@ -34,6 +34,15 @@ TEST(Member, TellsWhatItHolds) {
   EXPECT_EQ(member.state(), State::joining);
 }
 
+TEST(Member, TellsOfTheRunThatItWasIn) {
+  Member member(4, "a");
+  EXPECT_EQ(member.join({}, "new").run, 0u);
+  Place mine = place(3, 7);
+  mine.run = 77;
+  member.hear(mine);
+  EXPECT_EQ(member.join({.step = 7}, "why").run, 77u);
+}
+
 TEST(Member, AppliesAtItsPlaceWhatWasDecidedWithoutIt) {
   struct Case {
     Held held;

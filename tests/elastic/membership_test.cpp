@@ -228,6 +228,23 @@ TEST_F(Members, OfAnotherRunInTheSamePlaceHaveDecidedNothing) {
   EXPECT_EQ(place.generation, last + 1) << "a number is never used twice";
 }
 
+TEST_F(Members, LeftOverFromAnotherRunAreDismissed) {
+  serve(1);
+  const auto first = member();
+  first->take_place({}, "new");
+  first->begun(0);
+  EXPECT_EQ(first->vote(1).step, 1);
+  const std::uint16_t port = server_->address().port;
+  server_.reset();
+  EXPECT_THROW(first->vote(2), GenerationLost);
+  CoordinatorServer::Options other = options(1, port);
+  other.goes_on = false;
+  server_ = std::make_unique<ServedCoordinator>(other);
+  EXPECT_THAT(error_of<Dismissed>([&] { first->take_place({.step = 1}, "the coordinator was away"); }),
+              HasSubstr("another run"));
+  EXPECT_EQ(member()->take_place({}, "new").decided, kNoStep);
+}
+
 TEST_F(Members, AreDismissedWhenTheRunIsOver) {
   serve(1);
   const auto first = member();

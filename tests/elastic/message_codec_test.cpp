@@ -65,7 +65,7 @@ std::vector<FromMember> drawn_from_member() {
   const MemberId member = *numbers();
   const Generation generation = *generations();
   return {Join{member, *texts(kMaxHostBytes), generation, *steps(-1), *steps(-1), *texts(kMaxReasonBytes),
-               *numbers()},
+               *numbers(), *numbers()},
           Begun{member, generation, *steps(0)},
           Beat{member, generation, *steps(-1), *numbers(), *rc::gen::arbitrary<bool>()},
           Vote{member, generation, *steps(0)}, Leave{member}};
@@ -75,7 +75,7 @@ std::vector<FromCoordinator> drawn_from_coordinator() {
   const Generation generation = *generations();
   auto members = *rc::gen::nonEmpty(rc::gen::unique<std::vector<MemberId>>(numbers()));
   const int rank = *rc::gen::inRange(0, static_cast<int>(members.size()));
-  return {Place{generation, rank, std::move(members), *steps(-1), *numbers(),
+  return {Place{generation, rank, std::move(members), *steps(-1), *numbers(), *numbers(),
                 *rc::gen::arbitrary<std::uint16_t>(), *rc::gen::arbitrary<bool>()},
           Decision{generation, *steps(0), *rc::gen::arbitrary<bool>()},
           Abandon{generation, *texts(kMaxReasonBytes)},

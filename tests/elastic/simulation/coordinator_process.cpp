@@ -15,8 +15,12 @@ namespace {
 constexpr Time kRetryInterval = std::chrono::milliseconds(300);
 constexpr Time kDiskTime = std::chrono::milliseconds(2);
 
-CoordinatorOptions options_of(const World& world, const DecisionLog& log) {
+constexpr RunId kRun = 1;
+
+CoordinatorOptions options_of(const World& world, DecisionLog& log) {
+  if (log.run() == 0) log.begin_run(kRun);
   CoordinatorOptions options = world.scenario.options;
+  options.run = log.run();
   options.decided = log.decided();
   if (world.scenario.mistake == Mistake::forgets_generation_numbers) return options;
   options.last_generation = log.last_generation();
