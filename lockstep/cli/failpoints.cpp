@@ -53,7 +53,8 @@ void add_failpoints(CLI::App& app, Invocation& invocation) {
       "They are armed by the environment of a process: {}='NAME@rank=1,step=7:kill;...'.\n"
       "Conditions: rank=, step=, hit= (the n-th time), once=FILE. Actions: kill, stop, exit(n), sleep(ms), "
       "throw,\n"
-      "and enospc and eio for those on a disk. docs/faults.md says what each fault must lead to.",
+      "enospc and eio for those on a disk, and corrupt(bit) where there are values. docs/faults.md says what "
+      "each fault must lead to.",
       failpoint::kVariable));
   const auto json = std::make_shared<bool>(false);  // shared by the option and the action
   command->add_flag("--json", *json, "Print one JSON object");

@@ -212,7 +212,8 @@ void Coordinator::forget_failures_with(MemberId lost) {
 
 void Coordinator::advance(Time now) {
   if (phase_ == Phase::finishing && !is_anyone_awaited()) {
-    return end(!closing_, std::string(closing_.value_or(kFinished)));
+    const bool is_done = !closing_ || (options_.last_step != kNoStep && decided_ >= options_.last_step);
+    return end(is_done, is_done ? kFinished : *closing_);
   }
   if (phase_ != Phase::gathering || is_anyone_awaited()) return;
   if (failed_starts_.is_hopeless(options_.join_timeout, now)) return end(false, failed_starts_.to_string());
@@ -347,19 +348,34 @@ Coordinator::Known* Coordinator::placed(MemberId member, Generation generation) 
 }
 
 std::vector<MemberId> Coordinator::waiting() const {
-  // The newest generation first: what it holds is what counts, whether or not the log knew of it.
-  using Precedence = std::tuple<Generation, bool, std::size_t, std::uint64_t>;
+  // The newest generation first: what it holds is what counts, whether or not the log knew of it. Whole
+  // replicas before others: who is left out then has its part of the model in common with one who is not.
+  using Precedence = std::tuple<Generation, bool, bool, std::size_t, std::uint64_t>;
   std::vector<std::pair<Precedence, MemberId>> by_place;
   for (const auto& [member, known] : known_) {
     if (!known.wants_place) continue;
     const auto rank = static_cast<std::size_t>(std::ranges::find(members_, member) - members_.begin());
     const bool is_away = known.join.host != options_.host;
-    by_place.push_back({{~known.join.generation, is_away, rank, known.order}, member});
+    by_place.push_back(
+        {{~known.join.generation, !was_in_whole_replica(known.join), is_away, rank, known.order}, member});
   }
   std::ranges::sort(by_place);
   std::vector<MemberId> members;
   for (const auto& [place, member] : by_place) members.push_back(member);
   return members;
+}
+
+bool Coordinator::was_in_whole_replica(const Join& join) const {
+  const auto world = static_cast<int>(members_.size());
+  // Those of a coordinator before this one may have had another layout.
+  const bool is_known = is_member(join.member) && join.generation == generation_;
+  if (!is_known || world % options_.multiple != 0) return true;
+  const auto mine = static_cast<Rank>(std::ranges::find(members_, join.member) - members_.begin());
+  const ReplicaShape shape = {.ranks = options_.multiple, .pipeline = options_.pipeline};
+  return std::ranges::all_of(replica_with(mine, world, shape), [&](Rank rank) {
+    const auto known = known_.find(members_[static_cast<std::size_t>(rank)]);
+    return known != known_.end() && known->second.wants_place;
+  });
 }
 
 std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members, int least) const {

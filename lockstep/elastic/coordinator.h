@@ -39,10 +39,12 @@ struct CoordinatorOptions {
   int min_members = 1;  // fewer do not train
   int max_members = 1;  // more are kept as spares
   int multiple = 1;     // a generation has a multiple of so many: those of one replica of the model
+  int pipeline = 1;     // of which so many are behind each other, and the others beside each other
   Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
   Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
   Time join_timeout = std::chrono::seconds(60);   // so long a run with too few members waits for more
   bool can_save = false;                          // members can save what they hold
+  std::int64_t last_step = kNoStep;               // with which everything is done; kNoStep: unknown
   // Of the coordinator: members of this host have the first ranks. Rank 0 has the files of the run, and who
   // is cut off with them keeps them from the others. Empty: none.
   std::string host = {};
@@ -106,6 +108,8 @@ class Coordinator {
   Generation generation() const { return generation_; }          // the present one, or the last
   bool is_running() const { return phase_ == Phase::running; }   // a generation is under way
   bool has_begun() const { return is_running() && has_begun_; }  // and all its members have
+  // Members of the last generation wait, and are too few for another one.
+  bool is_short() const { return phase_ == Phase::gathering && short_since_ && !members_.empty(); }
   const FailedStarts& failed_starts() const { return failed_starts_; }
   bool has_left() const { return has_left_; }  // a member has done everything: no further generation begins
   std::int64_t decided() const { return decided_; }
@@ -151,11 +155,12 @@ class Coordinator {
   std::vector<MemberId> leave_out(const std::vector<MemberId>& candidates, Time now);
   void end(bool is_finished, const std::string& reason);
 
-  // Those that want a place: first who was in the newest generation, then those of this host, by rank, then
-  // by age.
+  // Those that want a place: first who was in the newest generation, of these who is there with all of its
+  // replica of the model, then those of this host, by rank, then by age.
   std::vector<MemberId> waiting() const;
   std::vector<MemberId> choose(const std::vector<MemberId>& members, int least) const;  // none: too few
   bool would_grow() const;
+  bool was_in_whole_replica(const Join& join) const;
   bool is_anyone_awaited() const;
   bool is_member(MemberId member) const;  // of the generation, or of the last one
   Outputs take_outputs();

@@ -185,6 +185,8 @@ void CoordinatorServer::drop_lost() {
 }
 
 void CoordinatorServer::wind_up() {
+  winds_up_ = true;
+  if (pause_) return give_up();
   perform(coordinator_.wind_up(time()));
 }
 
@@ -205,6 +207,7 @@ void CoordinatorServer::perform(const Outputs& outputs) {
   if (!pause_) work();
   history_.look(coordinator_, abandoned_for);
   tell_failed_start();
+  tell_shortage();
 }
 
 void CoordinatorServer::work() {
@@ -220,6 +223,17 @@ void CoordinatorServer::work() {
       perform(std::get<End>(next));
     }
   }
+}
+
+void CoordinatorServer::tell_shortage() {
+  const bool is_short = coordinator_.is_short();
+  if (is_short && !is_short_) {
+    log::warning(fmt::format(
+        "there are fewer workers than the {} that are needed: they wait up to {:.0f} s for others",
+        options_.coordinator.min_members,
+        std::chrono::duration<double>(options_.coordinator.join_timeout).count()));
+  }
+  is_short_ = is_short;
 }
 
 // Nothing else tells of them: no process has ended.
@@ -339,7 +353,11 @@ void CoordinatorServer::end_pause() {
 void CoordinatorServer::retry() {
   if (!pause_ || Clock::now() < pause_->next_try) return;
   work();
-  if (!pause_ || Clock::now() - pause_->since < options_.coordinator.join_timeout) return;
+  if (pause_ && (winds_up_ || Clock::now() - pause_->since >= options_.coordinator.join_timeout)) give_up();
+}
+
+// Without a log no generation can begin.
+void CoordinatorServer::give_up() {
   const std::string reason = pause_->reason;
   todo_.clear();
   end_pause();

@@ -81,6 +81,7 @@ class CoordinatorServer final : public Control {
 
   Time time() const;  // the Coordinator's
   void retry();
+  void give_up();
   void pause(const std::string& reason);
   void end_pause();
 
@@ -96,6 +97,7 @@ class CoordinatorServer final : public Control {
   void perform(const Outputs& outputs);
   void work();
   void tell_failed_start();
+  void tell_shortage();
   void perform(const Send& send);
   bool record(const Record& record);  // false: not now
   void perform(const Fence& fence);
@@ -116,6 +118,8 @@ class CoordinatorServer final : public Control {
   std::map<MemberId, Known> known_;
   std::deque<Output> todo_;  // empty without a pause
   std::optional<Pause> pause_;
+  bool winds_up_ = false;
+  bool is_short_ = false;          // and it was told
   Clock::duration paused_{0};      // altogether, before this pause
   std::size_t failed_starts_ = 0;  // that were told of
   std::vector<Fence> fences_;

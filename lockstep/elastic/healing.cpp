@@ -3,18 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 namespace lockstep::elastic {
 namespace {
-
-using Order = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>;
-
-Order order_of(const TensorPiece& piece) {
-  const Runs& runs = piece.elements;
-  return {piece.tensor, runs.first, runs.length, runs.distance, runs.count};
-}
 
 // Of a piece: which ranks have it, and as their which one.
 using Holders = std::vector<std::pair<Rank, std::size_t>>;
@@ -96,13 +88,23 @@ std::size_t count_common(const Runs& a, const Runs& b) {
   return sum;
 }
 
+PieceNumbers numbers_of(const TensorPiece& piece) {
+  const Runs& runs = piece.elements;
+  return {piece.tensor, runs.first, runs.length, runs.distance, runs.count};
+}
+
+TensorPiece piece_of(const PieceNumbers& numbers) {
+  const auto& [tensor, first, length, distance, count] = numbers;
+  return {tensor, {first, length, distance, count}};
+}
+
 std::optional<std::vector<Gift>> plan_gifts(const std::vector<TensorPieces>& kept,
                                             const std::vector<TensorPieces>& needed) {
-  std::map<Order, Holders> holders;
+  std::map<PieceNumbers, Holders> holders;
   std::map<std::size_t, KeptPieces> of_tensor;
   for (std::size_t rank = 0; rank < kept.size(); ++rank) {
     for (std::size_t i = 0; i < kept[rank].size(); ++i) {
-      Holders& of_piece = holders[order_of(kept[rank][i])];
+      Holders& of_piece = holders[numbers_of(kept[rank][i])];
       if (of_piece.empty()) of_tensor[kept[rank][i].tensor].pieces.push_back(&kept[rank][i]);
       of_piece.emplace_back(static_cast<Rank>(rank), i);
     }
@@ -112,7 +114,7 @@ std::optional<std::vector<Gift>> plan_gifts(const std::vector<TensorPieces>& kep
   for (std::size_t rank = 0; rank < needed.size(); ++rank) {
     const auto to = static_cast<Rank>(rank);
     const auto is_own = [&](const TensorPiece* piece) {
-      const Holders& of_piece = holders.at(order_of(*piece));
+      const Holders& of_piece = holders.at(numbers_of(*piece));
       return std::ranges::find(of_piece, to, &Holders::value_type::first) != of_piece.end();
     };
     for (std::size_t i = 0; i < needed[rank].size(); ++i) {
@@ -120,7 +122,7 @@ std::optional<std::vector<Gift>> plan_gifts(const std::vector<TensorPieces>& kep
       const auto pieces = pieces_for(need, of_tensor[need.tensor], is_own);
       if (!pieces) return std::nullopt;
       for (const TensorPiece* piece : *pieces) {
-        const auto& [from, which] = giver_for(to, holders.at(order_of(*piece)), rank + gifts.size());
+        const auto& [from, which] = giver_for(to, holders.at(numbers_of(*piece)), rank + gifts.size());
         gifts.push_back({.from = from, .to = to, .kept = which, .needed = i});
       }
     }

@@ -4,6 +4,7 @@
 // everybody who knows what all have kept and need comes to the same plan.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +23,11 @@ struct TensorPiece {
   bool operator==(const TensorPiece&) const = default;
 };
 using TensorPieces = std::vector<TensorPiece>;
+
+// Its numbers: equal for equal pieces alone, and all that there is to tell of one.
+using PieceNumbers = std::array<std::size_t, 5>;
+PieceNumbers numbers_of(const TensorPiece& piece);
+TensorPiece piece_of(const PieceNumbers& numbers);
 
 // Elements that one rank gives another: those that a kept piece and a needed one have in common, in ascending
 // order.

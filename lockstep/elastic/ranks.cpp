@@ -3,7 +3,21 @@
 
 #include <algorithm>
 
+#include "lockstep/mesh/mesh.h"
+
 namespace lockstep::elastic {
+
+std::vector<Rank> replica_with(Rank rank, int world, const ReplicaShape& shape) {
+  const MeshShape sizes = {
+      .pipeline = shape.pipeline, .data = world / shape.ranks, .tensor = shape.ranks / shape.pipeline};
+  const Mesh mesh(world, sizes);
+  Coordinates place = mesh.coordinates_of(rank);
+  std::vector<Rank> ranks;
+  for (place.pipeline = 0; place.pipeline < sizes.pipeline; ++place.pipeline) {
+    for (place.tensor = 0; place.tensor < sizes.tensor; ++place.tensor) ranks.push_back(mesh.rank_of(place));
+  }
+  return ranks;
+}
 
 std::size_t places_for(std::size_t candidates, const GenerationSize& size) {
   const std::size_t multiple = static_cast<std::size_t>(size.multiple);

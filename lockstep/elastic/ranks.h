@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/rank.h"
 #include "lockstep/elastic/message.h"
 
 namespace lockstep::elastic {
@@ -21,6 +22,15 @@ struct GenerationSize {
   int most = 1;
   int multiple = 1;
 };
+
+// How the ranks of a world make replicas of a model, in the order of Mesh: `ranks` of them one replica, as
+// many behind each other as `pipeline` says.
+struct ReplicaShape {
+  int ranks = 1;
+  int pipeline = 1;
+};
+// All of the replica that the rank is in.
+std::vector<Rank> replica_with(Rank rank, int world, const ReplicaShape& shape);
 
 // How many of so many get a place; 0: there are too few.
 std::size_t places_for(std::size_t candidates, const GenerationSize& size);

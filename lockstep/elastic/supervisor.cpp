@@ -327,10 +327,12 @@ CoordinatorOptions coordinator_of(const SupervisorOptions& options) {
           .min_members = options.min_workers,
           .max_members = options.max_workers > 0 ? options.max_workers : expected,
           .multiple = options.multiple,
+          .pipeline = options.pipeline,
           .beat_timeout = options.beat_timeout,
           .stall_timeout = options.stall_timeout,
           .join_timeout = options.join_timeout,
           .can_save = options.can_save,
+          .last_step = options.last_step,
           .host = rendezvous::placement_from_environment().host_id.value,
           .losses = {.per_member = options.workers.restarts.max_restarts,
                      .window = options.workers.restarts.window}};

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/elastic/message.h"
 #include "lockstep/elastic/restart_policy.h"
 #include "lockstep/rendezvous/environment.h"
 #include "lockstep/transport/connect/address.h"
@@ -37,6 +38,8 @@ struct SupervisorOptions {
   int min_workers = 1;  // these as in CoordinatorOptions
   int max_workers = 0;  // 0: no more than expected
   int multiple = 1;
+  int pipeline = 1;
+  std::int64_t last_step = kNoStep;
   std::chrono::milliseconds beat_timeout{10'000};
   std::chrono::milliseconds stall_timeout{60'000};
   std::chrono::milliseconds join_timeout{60'000};

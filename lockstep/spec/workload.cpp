@@ -115,4 +115,18 @@ RunSpec with_workload(RunSpec run, const Workload& workload) {
   return run;
 }
 
+RunSpec common_to_workers(RunSpec run) {
+  const Elastic otherwise;
+  run.job = {};
+  run.metrics = {};
+  run.training.threads = 0;
+  run.elastic.max_workers = otherwise.max_workers;
+  run.elastic.beat_timeout_seconds = otherwise.beat_timeout_seconds;
+  run.elastic.stall_timeout_seconds = otherwise.stall_timeout_seconds;
+  run.elastic.join_timeout_seconds = otherwise.join_timeout_seconds;
+  run.elastic.max_restarts = otherwise.max_restarts;
+  run.elastic.window_seconds = otherwise.window_seconds;
+  return run;
+}
+
 }  // namespace lockstep::spec

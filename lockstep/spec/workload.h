@@ -51,4 +51,7 @@ Workload workload_of(const RunSpec& run, std::int64_t world);
 // stays.
 RunSpec with_workload(RunSpec run, const Workload& workload);
 
+// The run without what each worker may have as it likes, and what only a launcher looks at.
+RunSpec common_to_workers(RunSpec run);
+
 }  // namespace lockstep::spec

@@ -10,6 +10,7 @@
 
 #include "lockstep/base/file_lock.h"
 #include "lockstep/schedule/pipeline/csv.h"
+#include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
 
 namespace lockstep::train {
@@ -24,11 +25,8 @@ std::int64_t number_of(std::string_view text) {
   return number_of(hash_of(std::as_bytes(std::span(text))));
 }
 
-std::int64_t number_of(spec::RunSpec run) {
-  run.job = {};
-  run.metrics = {};
-  run.training.threads = 0;
-  return number_of(spec::to_toml(run));
+std::int64_t number_of(const spec::RunSpec& run) {
+  return number_of(spec::to_toml(spec::common_to_workers(run)));
 }
 
 // What a file gives; all else follows from the run.
@@ -123,6 +121,28 @@ void together(const comm::Communicator& world, const std::function<void()>& body
   const auto rank = static_cast<Rank>(first - kinds.begin());
   if (rank == world.rank()) std::rethrow_exception(mine);
   throw ToldElsewhere(error_of(static_cast<ErrorKind>(*first), fmt::format("rank {} failed", rank)));
+}
+
+// Everybody's numbers stand in a list of zeros, so that the sum is the list of all.
+std::vector<std::vector<std::int64_t>> gathered_lists(std::span<const std::int64_t> mine,
+                                                      const comm::Communicator& world) {
+  std::vector<std::size_t> ends;
+  for (const std::int64_t size : gathered(std::ssize(mine), world)) {
+    ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<std::size_t>(size));
+  }
+  std::vector<std::int64_t> all(ends.back(), 0);
+  const auto own_end =
+      all.begin() + static_cast<std::ptrdiff_t>(ends[static_cast<std::size_t>(world.rank())]);
+  std::ranges::copy(mine, own_end - std::ssize(mine));
+  world.all_reduce(std::as_writable_bytes(std::span(all)), {.dtype = DType::int64});
+  std::vector<std::vector<std::int64_t>> lists;
+  std::size_t begin = 0;
+  for (const std::size_t end : ends) {
+    lists.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                       all.begin() + static_cast<std::ptrdiff_t>(end));
+    begin = end;
+  }
+  return lists;
 }
 
 void part(const comm::Communicator& world) {

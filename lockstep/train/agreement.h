@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
@@ -33,6 +35,10 @@ class ToldElsewhere : public Error {
 // such rank raises that, and all others ToldElsewhere.
 void together(const comm::Communicator& world, const std::function<void()>& body);
 
+// By rank: the numbers of each, which may be any number of them.
+std::vector<std::vector<std::int64_t>> gathered_lists(std::span<const std::int64_t> mine,
+                                                      const comm::Communicator& world);
+
 // Before some ranks leave because of what all have just learned together: returns when all know it. Whoever
 // leaves sooner breaks the operation by which others learn it.
 void part(const comm::Communicator& world);
@@ -40,8 +46,8 @@ void part(const comm::Communicator& world);
 // On all ranks, for the same reason: UsageError on rank 0, ToldElsewhere on the others.
 [[noreturn]] void refuse_together(const comm::Communicator& world, const std::string& sentence);
 
-// Refuses together, naming the first rank whose run (but for [job], [metrics] and training.threads) is not
-// that of rank 0.
+// Refuses together, naming the first rank whose run is not that of rank 0, in what all must have the same
+// (spec::common_to_workers).
 void require_same_run(const spec::RunSpec& run, const comm::Communicator& world);
 
 // The same of what files say: the schedule that one gives, and the data. Of these, samples of the first step

@@ -9,6 +9,7 @@
 #include "lockstep/base/failpoint.h"
 #include "lockstep/elastic/healing.h"
 #include "lockstep/parallel/tensor/shards.h"
+#include "lockstep/train/agreement.h"
 #include "lockstep/train/replicas.h"
 #include "lockstep/train/state_pieces.h"
 
@@ -21,45 +22,31 @@ using elastic::TensorPiece;
 
 // --- Ranks tell each other lists of pieces.
 
-constexpr std::size_t kNumbers = 5;
-
-std::vector<std::int64_t> to_numbers(const Pieces& pieces) {
-  std::vector<std::int64_t> numbers;
+std::vector<std::int64_t> to_list(const Pieces& pieces) {
+  std::vector<std::int64_t> list;
   for (const TensorPiece& piece : pieces) {
-    const Runs& runs = piece.elements;
-    for (const std::size_t number : {piece.tensor, runs.first, runs.length, runs.distance, runs.count}) {
-      numbers.push_back(static_cast<std::int64_t>(number));
+    for (const std::size_t number : elastic::numbers_of(piece)) {
+      list.push_back(static_cast<std::int64_t>(number));
     }
   }
-  return numbers;
+  return list;
 }
 
-Pieces to_pieces(std::span<const std::int64_t> numbers) {
+Pieces to_pieces(std::span<const std::int64_t> list) {
   Pieces pieces;
-  for (std::size_t i = 0; i < numbers.size(); i += kNumbers) {
-    const auto number = [&](std::size_t which) { return static_cast<std::size_t>(numbers[i + which]); };
-    pieces.push_back({number(0), {number(1), number(2), number(3), number(4)}});
+  elastic::PieceNumbers numbers = {};
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    numbers[i % numbers.size()] = static_cast<std::size_t>(list[i]);
+    if ((i + 1) % numbers.size() == 0) pieces.push_back(elastic::piece_of(numbers));
   }
   return pieces;
 }
 
-// By rank. Everybody's numbers stand in a list of zeros, so that the sum is the list of all.
+// By rank.
 std::vector<Pieces> all_pieces(const Pieces& mine, const comm::Communicator& world) {
-  const auto me = static_cast<std::size_t>(world.rank());
-  std::vector<std::int64_t> ends(static_cast<std::size_t>(world.size()), 0);
-  const std::vector<std::int64_t> numbers = to_numbers(mine);
-  for (std::size_t rank = me; rank < ends.size(); ++rank)
-    ends[rank] = static_cast<std::int64_t>(numbers.size());
-  world.all_reduce(std::as_writable_bytes(std::span(ends)), {.dtype = DType::int64});
-  const auto begin_of = [&](std::size_t rank) {
-    return rank == 0 ? std::size_t{0} : static_cast<std::size_t>(ends[rank - 1]);
-  };
-  std::vector<std::int64_t> all(static_cast<std::size_t>(ends.back()), 0);
-  std::ranges::copy(numbers, all.begin() + static_cast<std::ptrdiff_t>(begin_of(me)));
-  world.all_reduce(std::as_writable_bytes(std::span(all)), {.dtype = DType::int64});
   std::vector<Pieces> pieces;
-  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
-    pieces.push_back(to_pieces(std::span(all).subspan(begin_of(rank), begin_of(rank + 1) - begin_of(rank))));
+  for (const std::vector<std::int64_t>& list : gathered_lists(to_list(mine), world)) {
+    pieces.push_back(to_pieces(list));
   }
   return pieces;
 }

@@ -185,28 +185,14 @@ void require_right(Verdict mine, const comm::Communicator& world, std::int64_t s
   throw CommError(what);
 }
 
-// By rank and piece. Everybody's stand in a list of zeros, so that the sum is the list of all.
-std::vector<std::vector<std::int64_t>> hashes_of_pieces(const KeptState& kept,
-                                                        std::span<const elastic::Kept> all_kept,
-                                                        const comm::Communicator& world) {
+std::vector<std::int64_t> hashes_of_pieces(const KeptState& kept) {
   std::vector<std::int64_t> hashes;
-  std::vector<std::size_t> begins;
-  for (const elastic::Kept& one : all_kept) {
-    begins.push_back(hashes.size());
-    hashes.resize(hashes.size() + one.pieces.size(), 0);
-  }
   for (std::size_t piece = 0; piece < kept.pieces().size(); ++piece) {
     Hasher hasher;
     hasher.add(std::as_bytes(kept.values_of(piece)));
-    hashes[begins[static_cast<std::size_t>(world.rank())] + piece] = half_of(hasher);
+    hashes.push_back(half_of(hasher));
   }
-  world.all_reduce(std::as_writable_bytes(std::span(hashes)), {.dtype = DType::int64});
-  std::vector<std::vector<std::int64_t>> by_rank;
-  for (std::size_t rank = 0; rank < all_kept.size(); ++rank) {
-    const auto begin = hashes.begin() + static_cast<std::ptrdiff_t>(begins[rank]);
-    by_rank.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(all_kept[rank].pieces.size()));
-  }
-  return by_rank;
+  return hashes;
 }
 
 }  // namespace
@@ -218,18 +204,15 @@ void require_equal_copies(const Holding& holding, const Weights& weights, const 
 
 void require_equal_pieces(const KeptState& kept, std::span<const elastic::Kept> all_kept, std::int64_t step,
                           const comm::Communicator& world) {
-  const auto hashes = hashes_of_pieces(kept, all_kept, world);
-  using Piece = std::array<std::size_t, 5>;
-  std::map<Piece, std::int64_t> numbers;
+  const auto hashes = gathered_lists(hashes_of_pieces(kept), world);
+  std::map<elastic::PieceNumbers, std::int64_t> numbers;
   std::vector<Copy> copies;
   for (std::size_t rank = 0; rank < all_kept.size(); ++rank) {
     if (all_kept[rank].step != step) continue;
     for (std::size_t i = 0; i < hashes[rank].size(); ++i) {
-      const auto& [tensor, runs] = all_kept[rank].pieces[i];
       const auto next = static_cast<std::int64_t>(numbers.size());
-      const Piece piece = {tensor, runs.first, runs.length, runs.distance, runs.count};
-      copies.push_back(
-          {numbers.try_emplace(piece, next).first->second, static_cast<Rank>(rank), hashes[rank][i]});
+      const auto known = numbers.try_emplace(elastic::numbers_of(all_kept[rank].pieces[i]), next).first;
+      copies.push_back({known->second, static_cast<Rank>(rank), hashes[rank][i]});
     }
   }
   require_right(verdict_on(world.rank(), copies), world, step);

@@ -134,7 +134,9 @@ std::string resume_later(const spec::Checkpoint& checkpoint, const std::string& 
   together(world,
            [&] { has_one = !folder.empty() && !checkpoint::CheckpointStore(folder).committed().empty(); });
   // A writer that was given up may commit one while ranks look.
-  return shared(has_one ? 1 : 0, world) != 0 ? kAuto : checkpoint.resume;
+  if (shared(has_one ? 1 : 0, world) != 0) return kAuto;
+  // A launcher that was started again has said "auto", and workers that it has found have not.
+  return checkpoint.resume == kAuto ? std::string() : checkpoint.resume;
 }
 
 spec::RunSpec as_saved(const spec::RunSpec& run, const std::string& folder) {

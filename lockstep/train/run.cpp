@@ -99,7 +99,10 @@ class Training::Impl {
   }
 
   RunSummary train() {
-    const std::optional<Resumed> resumed = find_begin();
+    std::optional<Reached> healed;
+    if (hooks_.kept != nullptr) healed = heal(*hooks_.kept, holding_, weights_);
+    if (hooks_.only_saves && !healed) return {.stopped = true};
+    const std::optional<Resumed> resumed = find_begin(healed);
     const std::unique_ptr<Checkpointer> checkpointer = make_checkpointer();
     SaveHistory saves;
     if (hooks_.saves != nullptr) agree_on(*hooks_.saves, world_);
@@ -169,9 +172,7 @@ class Training::Impl {
   std::string data_digest() const { return to_text(hash_of_samples(feed_, shape_, 0)); }
 
   // Where the first step begins; when that is a checkpoint, which.
-  std::optional<Resumed> find_begin() {
-    std::optional<Reached> healed;
-    if (hooks_.kept != nullptr) healed = heal(*hooks_.kept, holding_, weights_);
+  std::optional<Resumed> find_begin(const std::optional<Reached>& healed) {
     std::optional<Resumed> resumed;
     if (!healed) resumed = resume();
     if (!healed && !resumed) begin_anew();

@@ -81,7 +81,8 @@ struct RunHooks {
   const KeptState* kept = nullptr;
   // What this process knows of the checkpoints of the run, on all ranks or on none; goes on with this one's.
   SaveHistory* saves = nullptr;
-  // The run ends where it begins: what was kept is saved, and nothing trained. On all ranks or on none.
+  // The run ends where it begins: what was kept is saved if it is everything, and nothing trained. On all
+  // ranks or on none.
   bool only_saves = false;
   // Before the first step, when what was kept is where the run goes on from.
   std::function<void(const Reached&)> healed = nullptr;

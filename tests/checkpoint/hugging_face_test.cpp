@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -185,13 +187,32 @@ TEST_F(SavedFolder, WeightsThatWereThereBeforeAreReplaced) {
 
 TEST_F(SavedFolder, IsReplacedAsAWhole) {
   save(6);
-  folder_.write("of_another_model.txt", "x");
+  folder_.write("model-00007-of-00009.safetensors", "of another model");
   const std::string partial = std::filesystem::path(path_).parent_path().string() + ".partial";
-  std::filesystem::create_directories(partial + "/left_by_a_crash");
+  std::filesystem::create_directories(partial);
+  std::ofstream(partial + "/model.safetensors.left_by_a_crash") << "x";
   save(100);
   EXPECT_THAT(folder_.names(),
               UnorderedElementsAre("config.json", "generation_config.json", "model.safetensors"));
   EXPECT_FALSE(std::filesystem::exists(partial));
+}
+
+TEST_F(SavedFolder, WhatIsNoneIsNeverReplaced) {
+  const std::string path = std::filesystem::path(path_).parent_path().string();
+  folder_.write("notes.txt", "x");
+  EXPECT_THAT(test::error_of<UsageError>([&] { save(100); }), HasSubstr("holds notes.txt"));
+  EXPECT_THAT(folder_.names(), ElementsAre("notes.txt"));
+  std::filesystem::remove(folder_.path("notes.txt"));
+  std::filesystem::create_directories(folder_.path("checkpoints"));
+  EXPECT_THROW(save(100), UsageError);
+  std::filesystem::remove(folder_.path("checkpoints"));
+  std::filesystem::create_directories(path + ".partial/mine");
+  EXPECT_THROW(save(100), UsageError);
+  std::filesystem::remove_all(path + ".partial");
+  path_ = folder_.path("file");
+  folder_.write("file", "x");
+  EXPECT_THAT(test::error_of<UsageError>([&] { save(100); }), HasSubstr("is a file"));
+  EXPECT_EQ(folder_.read("file"), "x");
 }
 
 TEST_F(SavedFolder, StaysWhenTheNewOneCannotBeWritten) {

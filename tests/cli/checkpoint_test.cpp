@@ -130,6 +130,11 @@ TEST_F(CheckpointCommand, ComparesTwo) {
   EXPECT_EQ(equal.exit_code, 0) << equal.error_output;
   EXPECT_EQ(equal.output, "equal: 2 tensors, progress and configuration\n");
 
+  Manifest elsewhere = manifest(20);
+  elsewhere.configuration = "[job]\ndump_folder = \"elsewhere\"\n" + elsewhere.configuration;
+  save("elsewhere", checkpoint::testing::uncut(tensors_), elsewhere);
+  EXPECT_EQ(run({"diff", path("run"), path("elsewhere")}).exit_code, 0) << "where a run is does not matter";
+
   tensors_[0].values[4] = -1.5F;
   tensors_.push_back(full_tensor("model.c", {1}));
   Manifest other = manifest(20);

@@ -76,6 +76,20 @@ class ElasticProgram : public TrainProgram {
     return finished.output.substr(0, 32);
   }
 
+  // Of the newest checkpoint; -1 when there is none.
+  std::int64_t newest_step(const std::string& run) const {
+    const std::string listed = run_program({"checkpoint", "ls", folder_.path(run)}).output;
+    std::istringstream newest(listed.substr(std::min(listed.size(), listed.find('*') + 1)));
+    std::int64_t step = -1;
+    return newest >> step ? step : -1;
+  }
+
+  // The worker that has this rank dies at this point of this step, once.
+  Environment dies_at(const std::string& point, int rank, int step, const std::string& run) const {
+    return {{"LOCKSTEP_FAILPOINTS",
+             fmt::format("{}@rank={},step={},once={}.died:kill", point, rank, step, folder_.path(run))}};
+  }
+
   void train_whole(const Flags& more = {}) {
     const Finished finished = run_program(flags_of("whole", more));
     ASSERT_EQ(finished.exit_code, 0) << finished.error_output;

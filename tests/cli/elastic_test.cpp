@@ -52,12 +52,26 @@ TEST_F(ElasticProgram, AnyShareOfTheStateSurvives) {
     const std::string run = "layout" + std::to_string(i);
     Flags flags = layouts[i];
     flags.insert(flags.end(), {"--workers", "4"});
-    Program program(flags_of(run, flags));
-    wait_for_steps(run, 3);
-    ::kill(workers_of(run)[i % 4], SIGKILL);
-    const Finished finished = program.finish();
+    const Finished finished =
+        run_program(flags_of(run, flags), dies_at("train.boundary", static_cast<int>(i) % 4, 3, run));
     expect_whole(run, finished);
-    EXPECT_THAT(finished.output, Not(HasSubstr("resumed ")));
+    EXPECT_THAT(finished.output, HasSubstr("workers went on after step 3")) << "nobody has lost what it held";
+  }
+}
+
+TEST_F(ElasticProgram, AnyRankOfAReplicaCanBeLost) {
+  const Flags lanes = {"--parallelism.tensor_lanes", "2"};
+  train_whole(lanes);
+  for (const std::string axis : {"pipeline", "tensor"}) {
+    for (int rank = 0; rank < 4; ++rank) {
+      SCOPED_TRACE(::testing::Message() << axis << ", rank " << rank);
+      const std::string run = axis + std::to_string(rank);
+      Flags flags = {"--workers", "4", "--parallelism." + axis, "2"};
+      flags.insert(flags.end(), lanes.begin(), lanes.end());
+      const Finished finished = run_program(flags_of(run, flags), dies_at("train.boundary", rank, 3, run));
+      expect_whole(run, finished);
+      EXPECT_THAT(finished.output, HasSubstr("workers went on after step 3"));
+    }
   }
 }
 
@@ -159,10 +173,11 @@ TEST_F(ElasticProgram, TooFewWorkersWaitAndEnd) {
   ::kill(workers_of("few").back(), SIGKILL);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
-  EXPECT_THAT(finished.error_output, AllOf(HasSubstr("was killed by signal 9 (Killed)"),
-                                           HasSubstr("there are 1 workers, fewer than the 2")));
+  EXPECT_THAT(finished.error_output,
+              AllOf(HasSubstr("was killed by signal 9 (Killed)"), HasSubstr("they wait up to 5 s for others"),
+                    HasSubstr("there are 1 workers, fewer than the 2")));
   EXPECT_TRUE(workers_of("few").empty());
-  EXPECT_EQ(run_program({"checkpoint", "ls", folder_.path("few")}).exit_code, 0) << "what it held is saved";
+  EXPECT_GE(newest_step("few"), 8) << "what it held is saved";
   expect_whole("few", run_program(flags_of("few", {"--resume", "auto"})));
 }
 
@@ -179,6 +194,7 @@ TEST_F(ElasticProgram, AWishToEndIsHeardWhileOthersAreWaitedFor) {
   program.signal(SIGTERM);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
+  EXPECT_GE(newest_step("wish"), 8);
   expect_whole("wish", run_program(flags_of("wish", {"--resume", "auto"})));
 }
 
@@ -203,6 +219,13 @@ TEST_F(ElasticProgram, ASecondLauncherIsRefusedBeforeItTouchesAnything) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path("busy") + "/launcher.lock"));
 }
 
+// While its workers wait for others, none of them has the folder.
+TEST_F(ElasticProgram, ARankWithoutALauncherIsRefusedWhereThereIsOne) {
+  std::filesystem::create_directories(folder_.path("busy"));
+  const FileLock launcher(folder_.path("busy") + "/launcher.lock");
+  expect_refusal(run_program(flags_of("busy", {"--resume", "auto"})), 73, "is writing here");
+}
+
 // By a rank of its own, which has no launcher.
 TEST_F(ElasticProgram, ALauncherIsRefusedWhereARunIsUnderWay) {
   ASSERT_EQ(run_program(flags_of("busy", {"--workers", "2", "--training.steps", "2"})).exit_code, 0);
@@ -215,7 +238,17 @@ TEST_F(ElasticProgram, ALauncherIsRefusedWhereARunIsUnderWay) {
   EXPECT_EQ(read_file(log), before);
 }
 
+TEST_F(ElasticProgram, WhatIsNowhereElseIsComputedAnew) {
+  train_whole();
+  const Finished finished = run_program(flags_of("stage", {"--workers", "2", "--parallelism.pipeline", "2"}),
+                                        dies_at("train.boundary", 1, 3, "stage"));
+  expect_whole("stage", finished);
+  EXPECT_THAT(finished.output, HasSubstr("there is no checkpoint: the run begins anew"));
+}
+
 TEST_F(ElasticProgram, AMistakeIsNotTriedAgain) {
+  expect_refusal(run_program(flags_of("few", {"--workers", "2", "--elastic.min_workers", "3"})), 2,
+                 "elastic.min_workers is 3, but there are at most 2 workers");
   const Finished finished =
       run_program(flags_of("wrong", {"--workers", "2", "--data.train", folder_.path("no")}));
   EXPECT_NE(finished.exit_code, 0);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tuple>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -189,6 +191,50 @@ TEST(CoordinatorLoss, TooFewMembersEndTheRunAfterAWhile) {
   EXPECT_THAT(rig.receivers<Dismiss>(), ElementsAre(2));
   ASSERT_EQ(rig.outputs<End>().size(), 1u);
   EXPECT_FALSE(rig.outputs<End>().front().is_finished);
+}
+
+// Of two replicas of the model one is whole, and it is that which goes on: rank = stage * 2 + replica.
+TEST(CoordinatorLoss, WholeReplicasGoOnBeforeOthers) {
+  CoordinatorOptions options = options_for(4);
+  options.multiple = 2;
+  for (const auto& [pipeline, lost, left] :
+       std::vector<std::tuple<int, MemberId, std::vector<MemberId>>>{{2, 1, {2, 4}},
+                                                                     {2, 2, {1, 3}},
+                                                                     {2, 3, {2, 4}},
+                                                                     {2, 4, {1, 3}},
+                                                                     {1, 1, {3, 4}},
+                                                                     {1, 2, {3, 4}},
+                                                                     {1, 3, {1, 2}},
+                                                                     {1, 4, {1, 2}}}) {
+    options.pipeline = pipeline;
+    Rig rig(options);
+    rig.join_all({1, 2, 3, 4});
+    rig.begin(0);
+    rig.lose(lost);
+    for (const MemberId member : {1, 2, 3, 4}) {
+      if (member != lost) rig.join(member, "a", {.generation = 1, .held = 0});
+    }
+    EXPECT_EQ(rig.members(), left) << "without " << lost << " of " << pipeline << " stages";
+  }
+}
+
+TEST(CoordinatorLoss, WhoSavesTheLastStepHasDoneEverything) {
+  CoordinatorOptions options = options_for(2);
+  options.min_members = 2;
+  options.can_save = true;
+  options.last_step = 1;
+  Rig rig(options);
+  rig.join_all({1, 2});
+  rig.begin(0);
+  rig.vote_all(1);
+  rig.lose(1);
+  rig.join(2, "a", {.generation = 1, .held = 1});
+  rig.pass(options.join_timeout);
+  EXPECT_TRUE(rig.sent<Place>().only_saves);
+  rig.begin(1);
+  rig.hear(Leave{2});
+  ASSERT_EQ(rig.outputs<End>().size(), 1u);
+  EXPECT_TRUE(rig.outputs<End>().front().is_finished);
 }
 
 // Of three one is left, which holds step 1; two are needed.

@@ -288,6 +288,24 @@ TEST_F(Members, EndWhenTheLogCannotBeWrittenForLong) {
   server_.reset();
 }
 
+TEST_F(Members, EndAtOnceWhenTheLogCannotBeWrittenAndTheRunIsToEnd) {
+  FullDisk disk;
+  serve_on(disk, 1, 60s, 600s);
+  const auto first = member();
+  auto waiting = std::async(std::launch::async,
+                            [&] { return error_of<Dismissed>([&] { first->take_place({}, "new"); }); });
+  bool is_over = false;
+  for (int i = 0; i < 1000 && !is_over; ++i) {
+    std::this_thread::sleep_for(5ms);
+    server_->with([&](CoordinatorServer& server) {
+      server.wind_up();
+      is_over = server.end().has_value();
+    });
+  }
+  EXPECT_THAT(waiting.get(), HasSubstr("no room"));
+  server_.reset();
+}
+
 // Of another run, with garbage, or with nothing to say: the members do not notice.
 TEST_F(Members, AreNotDisturbedByStrangers) {
   serve(1);

@@ -31,10 +31,10 @@ class Agent : public ElasticProgram {
   void train_whole() { ElasticProgram::train_whole({"--training.threads", "1"}); }
 
   // Slow enough for others to come while it trains.
-  Program start_run(const std::string& run, int step_ms) const {
-    const Flags flags =
-        flags_of(run, {"--workers", "2", "--listen", listening(), "--elastic.max_workers", "4",
-                       "--elastic.beat_timeout_seconds", "2", "--training.threads", "1"});
+  Program start_run(const std::string& run, int step_ms, const Flags& more = {}) const {
+    Flags flags = flags_of(run, {"--workers", "2", "--listen", listening(), "--elastic.max_workers", "4",
+                                 "--elastic.beat_timeout_seconds", "2", "--training.threads", "1"});
+    flags.insert(flags.end(), more.begin(), more.end());
     Environment environment = kSecret;
     environment["LOCKSTEP_FAILPOINTS"] = fmt::format("train.step.begun:sleep({})", step_ms);
     return start_on(0, flags, environment);
@@ -53,8 +53,7 @@ class Agent : public ElasticProgram {
   }
 
   Flags agent_flags(const std::string& run, const Flags& more) const {
-    Flags flags = flags_of(run, {"--elastic.max_workers", "4", "--elastic.beat_timeout_seconds", "2",
-                                 "--training.threads", "1"});
+    Flags flags = flags_of(run, {"--training.threads", "1"});
     flags.front() = "agent";
     flags.insert(flags.end(), {"--workers", "2", "--join", listening()});
     flags.insert(flags.end(), more.begin(), more.end());
@@ -100,6 +99,21 @@ TEST_F(Agent, AddsWorkersAndMayDieAndBeReplaced) {
   expect_whole("agent", program.finish());
   const Finished of_agent = another.finish();
   EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
+}
+
+// Its workers hold everything; no checkpoint was made.
+TEST_F(Agent, WaitsForALauncherThatIsStartedAgain) {
+  train_whole();
+  Program program = start_run("again", 100);
+  Program agent = start_agent("again");
+  wait_for("again", "4 workers went on after step");
+  program.kill_alone();
+  program.finish();
+  Program another = start_run("again", 20, {"--resume", "auto"});
+  const Finished of_agent = agent.finish();
+  EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
+  expect_whole("again", another.finish());
+  EXPECT_THAT(read_file(folder_.path("again") + "/log.txt"), Not(HasSubstr("begins anew")));
 }
 
 TEST_F(Agent, IsLostWithTheLinkAndComesBackWithIt) {

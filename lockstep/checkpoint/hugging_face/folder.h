@@ -19,8 +19,12 @@ namespace lockstep::checkpoint {
 
 inline constexpr std::uint64_t kMaxShardBytes = 5'000'000'000;
 
-// Replaces the folder as a whole, whatever it held: whoever opens it finds all of the old model or all of the
-// new one, also after a crash. `tokenizer` may be null. UsageError when something cannot be written.
+// UsageError when there is something at `path` that is no such folder: replacing it would remove what others
+// have put there.
+void require_replaceable(const std::string& path);
+
+// Replaces the folder as a whole: whoever opens it finds all of the old model or all of the new one, also
+// after a crash. `tokenizer` may be null. UsageError when something cannot be written, and as above.
 void save_folder(const std::string& path, const FolderConfig& config, std::vector<OutgoingTensor> tensors,
                  const data::Tokenizer* tokenizer, std::uint64_t max_shard_bytes = kMaxShardBytes);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -18,10 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kIndex = "model.safetensors.index.json";
+// What files of such a folder are called, and those that a writer which died has left of them.
+constexpr std::array<std::string_view, 5> kNames = {"config.json", "generation_config.json", "model-",
+                                                    "model.safetensors", "tokenizer"};
 
 std::string file_name(std::size_t shard, std::size_t count) {
   if (count == 1) return "model.safetensors";
   return fmt::format("model-{:05}-of-{:05}.safetensors", shard + 1, count);
+}
+
+bool is_written_here(const std::string& name) {
+  return std::ranges::any_of(kNames, [&](std::string_view known) { return name.starts_with(known); });
 }
 
 void make_folder(const fs::path& folder) {
@@ -42,6 +51,7 @@ void replace_folder(const fs::path& folder, const fs::path& fresh) {
     fs::remove_all(fresh, failure);
   } else {
     const fs::path old = folder.string() + ".old";
+    require_replaceable(old.string());
     fs::remove_all(old, failure);
     fs::rename(folder, old, failure);
     if (!failure) fs::rename(fresh, folder, failure);
@@ -96,11 +106,30 @@ std::vector<std::vector<OutgoingTensor>> shards_of(std::vector<OutgoingTensor> t
   return shards;
 }
 
+void require_replaceable(const std::string& path) {
+  std::error_code nothing_there;
+  const fs::file_status status = fs::symlink_status(path, nothing_there);
+  if (!fs::exists(status)) return;
+  if (!fs::is_directory(fs::status(path, nothing_there))) {
+    throw UsageError(fmt::format("{} is a file: name a folder for the weights that is not there yet", path));
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, nothing_there)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file() && is_written_here(name)) continue;
+    throw UsageError(
+        fmt::format("{} holds {}, which is no part of a folder of weights, and writing there would remove "
+                    "it: name another "
+                    "folder",
+                    path, name));
+  }
+}
+
 void save_folder(const std::string& path, const FolderConfig& config, std::vector<OutgoingTensor> tensors,
                  const data::Tokenizer* tokenizer, std::uint64_t max_shard_bytes) {
   fs::path folder = fs::weakly_canonical(path);
   if (folder.filename().empty()) folder = folder.parent_path();
   const fs::path fresh = folder.string() + ".partial";
+  for (const fs::path& replaced : {folder, fresh}) require_replaceable(replaced.string());
   std::error_code nothing_there;
   fs::remove_all(fresh, nothing_there);
   make_folder(fresh);

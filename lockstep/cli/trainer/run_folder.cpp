@@ -13,6 +13,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/checkpoint/hugging_face/folder.h"
 #include "lockstep/checkpoint/store/store.h"
 #include "lockstep/cli/host_memory.h"
 #include "lockstep/metrics/json_lines.h"
@@ -133,13 +134,14 @@ void require_free(const spec::RunSpec& run) {
                   run.job.dump_folder));
 }
 
-FileLock lock_for_launcher(const spec::RunSpec& run) {
+std::unique_ptr<const FileLock> lock_for_launcher(const spec::RunSpec& run) {
   const std::filesystem::path folder = made(run.job.dump_folder);
+  auto lock = std::make_unique<const FileLock>(folder / kLauncherLock);
   // A run that goes on may have workers on other hosts, one of which still has the folder.
   if (run.checkpoint.resume != "auto") {
     const FileLock nobody_trains(folder / kLock);
   }
-  return FileLock(folder / kLauncherLock);
+  return lock;
 }
 
 RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
@@ -150,6 +152,7 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
       goes_on_(goes_on || resumes_itself(run)),
       tokenizer_(train::tokenizer_of(run.data)) {
   if (!goes_on) require_free(run);
+  checkpoint::require_replaceable(model_folder());  // better than to find out after training
 }
 
 std::string RunFolder::tokenizer_digest() const {
@@ -179,6 +182,11 @@ void RunFolder::healed(const train::Reached& from) {
 }
 
 void RunFolder::begun(std::int64_t step) {
+  if (goes_on_ && sinks_.empty()) {
+    log_->say(
+        "warning: workers were lost with what nobody else has, and there is no checkpoint: the run begins "
+        "anew");
+  }
   open_sinks(step);
 }
 

@@ -29,10 +29,11 @@ bool resumes_itself(const spec::RunSpec& run);
 // or that has newer checkpoints than the one to go on from: those of two courses must not mix.
 void require_free(const spec::RunSpec& run);
 
-// Makes the folder if need be, and keeps other launchers away from what a launcher writes there itself.
+// For whoever begins a run, a launcher or a rank without one: makes the folder if need be, and keeps others
+// who begin one away from it, also while none of the workers has it.
 // InUseError when another one does, or when a run that this one would replace is under way without one;
 // UsageError when the folder cannot be written.
-FileLock lock_for_launcher(const spec::RunSpec& run);
+std::unique_ptr<const FileLock> lock_for_launcher(const spec::RunSpec& run);
 
 // What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics, the
 // log and the trained model, and a line of progress for each step.

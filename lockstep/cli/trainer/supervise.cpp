@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -70,11 +71,7 @@ elastic::WorkerOptions worker_options(const spec::RunSpec& run, const WorkerComm
 
 // What all workers of a run must have the same, in few bytes.
 std::string digest_of(const spec::RunSpec& run) {
-  spec::RunSpec same = run;
-  same.job = {};
-  same.metrics = {};
-  same.training.threads = 0;
-  const std::string text = spec::to_toml(same);
+  const std::string text = spec::to_toml(spec::common_to_workers(run));
   return to_text(hash_of(std::as_bytes(std::span(text))));
 }
 
@@ -109,11 +106,20 @@ int exit_code_of(const elastic::SupervisorResult& result) {
   throw WorkerFailed(result.exit_code, is_told ? "" : result.reason);
 }
 
+void require_enough(const spec::RunSpec& run, int workers) {
+  const std::int64_t most = run.elastic.max_workers > 0 ? run.elastic.max_workers : workers;
+  if (run.elastic.min_workers <= most) return;
+  throw UsageError(fmt::format(
+      "elastic.min_workers is {}, but there are at most {} workers: lower it, or raise {}",
+      run.elastic.min_workers, most, run.elastic.max_workers > 0 ? "elastic.max_workers" : "--workers"));
+}
+
 }  // namespace
 
 int supervise(const spec::RunSpec& run, const WorkerCommand& command,
               const std::optional<transport::Address>& listen) {
-  const FileLock lock = lock_for_launcher(run);
+  require_enough(run, command.workers);
+  const std::unique_ptr<const FileLock> lock = lock_for_launcher(run);
   require_free(run);
   const std::filesystem::path log = std::filesystem::path(run.job.dump_folder) / "decisions.log";
   std::error_code ignored;
@@ -125,6 +131,8 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   elastic::SupervisorOptions options;
   options.workers = worker_options(run, command, settled_keys(run, command.workers));
   options.multiple = static_cast<int>(spec::workers_of_replica(run.parallelism, command.workers));
+  options.pipeline = static_cast<int>(run.parallelism.pipeline);
+  options.last_step = run.training.steps;
   options.min_workers = std::max(static_cast<int>(run.elastic.min_workers), options.multiple);
   options.max_workers = static_cast<int>(run.elastic.max_workers);
   options.beat_timeout = milliseconds_of(run.elastic.beat_timeout_seconds);

@@ -9,6 +9,7 @@
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/file_lock.h"
 #include "lockstep/base/log.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/exit_codes.h"
@@ -37,6 +38,10 @@ namespace {
 // Trains with the world that this process is a rank of from the beginning to the end.
 int train_in_one_world(const spec::RunSpec& run, const comm::Communicator& world) {
   const StopSignals signals;
+  std::unique_ptr<const FileLock> lock;
+  train::together(world, [&] {
+    if (world.rank() == 0) lock = lock_for_launcher(run);
+  });
   WorldRun around(run, world, train::measured_gemm_peak(run.training.dtype, world), false);
   return exit_code_of(run, train::run_training(run, world, around.hooks()));
 }

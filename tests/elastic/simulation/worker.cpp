@@ -258,7 +258,10 @@ void Worker::hear_tidings() {
   if (!has_all(all)) return;
   const std::optional<std::int64_t> saved = saver_->hear(sum_of_tidings(all));
   if (!is_ending_ && saver_->is_idle()) return ask_for_place("members have come");
-  if (is_ending_ && saved == held_.step) return leave();
+  if (is_ending_ && saved == held_.step) {
+    world_.checker.see_leave(held_.step);
+    return leave();
+  }
   if (is_ending_ && saver_->is_idle()) saver_->begin(held_.step, cells_);
   enter(Phase::waiting);
   after(kTidingsInterval, [this, entered = entered_] {
@@ -269,7 +272,6 @@ void Worker::hear_tidings() {
 void Worker::leave() {
   enter(Phase::left);
   world_.trace("member {:x} leaves", id());
-  world_.checker.see_leave(held_.step);
   tell(member_.leave());
   after(kLinger, [this] { world_.end_worker(*this, false); });
 }

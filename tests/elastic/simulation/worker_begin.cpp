@@ -18,6 +18,7 @@ void Worker::take_offers() {
   if (std::optional<Healed> healed = heal(offers, place_.rank)) {
     return get_ready(healed->step, std::move(healed->cells));
   }
+  if (place_.only_saves) return leave();  // nobody has all of it
   enter(Phase::resuming);
   if (place_.rank != 0) return count_tried();
   listed_ = checkpoint::CheckpointStore(world_.store_folder()).committed();
