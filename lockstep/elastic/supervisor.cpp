@@ -93,9 +93,7 @@ class Supervision {
 
   void forward_signals() {
     while (const int number = inbox_.take()) {
-      if (number == SIGUSR2) {
-        slots_.signal_all(number);
-      } else if (result_.interrupted_by == 0) {
+      if (result_.interrupted_by == 0) {
         result_.interrupted_by = number;
         asked_at_ = Clock::now();
         slots_.signal_all(number);
@@ -313,7 +311,7 @@ void check(const WorkerOptions& options, int members) {
       kBesides + 2 * static_cast<std::uint64_t>(members) + workers * (options.prefix_output ? 3 : 1));
 }
 
-constexpr std::initializer_list<int> kTakenSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+constexpr std::initializer_list<int> kTakenSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 transport::Credentials credentials_for(std::string run, const transport::Secret& secret) {
   return {.me = {.role = "elastic", .rank = -1, .run = std::move(run), .generation = 0},

@@ -72,9 +72,10 @@ struct SupervisorResult {
 
 // Both return when all workers have ended, and leave nothing behind: when the calling thread dies, even by
 // SIGKILL, the kernel kills the workers. SIGINT, SIGTERM, SIGHUP and SIGUSR1 are forwarded and ask for the
-// end of the run, which the workers agree on; another one, seconds later, ends everything at once. Call from
-// a thread that lives as long as the process and when no other thread takes these signals. UsageError when a
-// program cannot be started, the port is in use, a secret is missing, or the limit on open files is too low.
+// end of the run, which the workers agree on; another one, seconds later, ends everything at once. Those that
+// are ignored when it begins stay ignored. Call from a thread that lives as long as the process and when no
+// other thread takes these signals. UsageError when a program cannot be started, the port is in use, a secret
+// is missing, or the limit on open files is too low.
 SupervisorResult supervise(const SupervisorOptions& options);
 SupervisorResult tend(const AgentOptions& options);
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <thread>
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -139,6 +140,30 @@ TEST_F(ElasticProgram, ASecondSignalEndsAllAtOnce) {
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 128 + SIGINT) << finished.error_output;
   EXPECT_TRUE(workers_of("twice").empty());
+}
+
+TEST_F(ElasticProgram, ItOutlivesItsTerminalUnderNohup) {
+  train_whole();
+  const Flags flags = flags_of("nohup", {"--workers", "2"});
+  Program program = start_shell(fmt::format("exec nohup \"$LOCKSTEP\" {}", fmt::join(flags, " ")));
+  wait_for_steps("nohup", 3);
+  program.signal(SIGHUP);
+  for (const pid_t worker : workers_of("nohup")) ::kill(worker, SIGHUP);
+  expect_whole("nohup", program.finish());
+}
+
+TEST_F(ElasticProgram, ASignalWithoutMeaningChangesNothing) {
+  train_whole();
+  for (const char* enabled : {"true", "false"}) {
+    const std::string run = std::string("elastic_") + enabled;
+    Program program(flags_of(run, {"--workers", "2", "--elastic.enabled", enabled}));
+    wait_for_steps(run, 3);
+    program.signal(SIGUSR2);
+    for (const pid_t worker : workers_of(run)) ::kill(worker, SIGUSR2);
+    const Finished finished = program.finish();
+    expect_whole(run, finished);
+    EXPECT_THAT(finished.error_output, Not(HasSubstr("starts again")));
+  }
 }
 
 TEST_F(ElasticProgram, ManyAtOnceComeFromACheckpoint) {

@@ -231,7 +231,7 @@ TEST_F(Supervisor, AMistakeEndsTheRunWithItsCode) {
 }
 
 TEST_F(Supervisor, ASignalEndsAllAfterTheSameStep) {
-  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
     ToyRun run(3, {}, {{"TOY_STEP_MS", "30"}});
     run.await(3, 5);
     ::kill(run.process().pid(), number);

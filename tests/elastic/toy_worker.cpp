@@ -149,7 +149,8 @@ class Toy {
 
 int main_of_worker() {
   if (const std::string code = variable("TOY_END"); !code.empty()) return std::stoi(code);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) std::signal(number, [](int) { asked_to_stop = 1; });
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
+    std::signal(number, [](int) { asked_to_stop = 1; });
   try {
     return Toy().run();
   } catch (const Dismissed& dismissed) {
