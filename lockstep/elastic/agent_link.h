@@ -36,6 +36,8 @@ class AgentLink final : public Control {
   void turn() override;
   // Its connection tells the coordinator.
   void wind_up() override {}
+  // The run goes on without the workers of this host.
+  bool break_off(const std::string&) override { return false; }
   void lose(MemberId, const std::string&) override {}
   std::vector<Fence> take_fences() override;
   const std::optional<End>& end() const override { return end_; }

@@ -188,6 +188,14 @@ void CoordinatorServer::wind_up() {
   perform(coordinator_.wind_up(time()));
 }
 
+// Before the first generation nobody holds anything, and those that wait for it would wait for one who does
+// not come.
+bool CoordinatorServer::break_off(const std::string& reason) {
+  const bool holds = !coordinator_.members().empty();
+  perform(holds ? coordinator_.wind_up(time()) : coordinator_.give_up(reason));
+  return holds;
+}
+
 void CoordinatorServer::lose(MemberId member, const std::string& reason) {
   perform(coordinator_.lose(member, reason, time()));
 }

@@ -27,7 +27,8 @@ struct WorkerOptions {
   RestartLimits restarts;
   // How long workers that are to end have for it; SIGTERM and SIGKILL follow, as long after one another.
   std::chrono::milliseconds grace{5'000};
-  // The same when they are to end well: after a signal, or when everything is done.
+  // The same when they are to end well: after a signal, or when everything is done. After a mistake of one of
+  // them the others have this between SIGTERM, which comes at once, and SIGKILL.
   std::chrono::milliseconds grace_to_finish{300'000};
 };
 

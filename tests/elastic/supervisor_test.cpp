@@ -230,6 +230,27 @@ TEST_F(Supervisor, AMistakeEndsTheRunWithItsCode) {
   EXPECT_THAT(run.result(), AllOf(StartsWith("stopped 65 "), HasSubstr("ended with exit code 65")));
 }
 
+TEST_F(Supervisor, AMistakeOfOneLeavesTheOthersTheTimeToFinish) {
+  ToyRun run(3, {"grace_ms=100"},
+             {{"TOY_END", "65"}, {"TOY_END_SLOT", "1"}, {"TOY_END_STEP", "3"}, {"TOY_STEP_MS", "500"}});
+  EXPECT_THAT(run.result(), AllOf(StartsWith("stopped 65 "), HasSubstr("ended with exit code 65")));
+  EXPECT_THAT(run.finals(), AllOf(SizeIs(2), Each(StartsWith("4 "))));
+  EXPECT_THAT(run.running(), IsEmpty());
+}
+
+// They would wait for longer than this test may take.
+TEST_F(Supervisor, AMistakeOfOneIsNotWaitedForByOthersThatAreTooFew) {
+  ToyRun run(3, {"min_workers=3", "join_timeout_ms=3600000", "grace_ms=3600000"},
+             {{"TOY_END", "70"}, {"TOY_END_SLOT", "1"}, {"TOY_END_STEP", "3"}});
+  EXPECT_THAT(run.result(), StartsWith("stopped 70 "));
+}
+
+TEST_F(Supervisor, AMistakeOfOneIsNotWaitedForByOthersThatHaveNotBegun) {
+  ToyRun run(3, {"join_timeout_ms=3600000", "grace_ms=3600000"}, {{"TOY_END", "2"}, {"TOY_END_SLOT", "1"}});
+  EXPECT_THAT(run.result(), StartsWith("stopped 2 "));
+  EXPECT_THAT(run.finals(), IsEmpty());
+}
+
 TEST_F(Supervisor, ASignalEndsAllAfterTheSameStep) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
     ToyRun run(3, {}, {{"TOY_STEP_MS", "30"}});

@@ -21,6 +21,7 @@ using std::chrono::milliseconds;
 
 void set(SupervisorOptions& options, std::string_view name, int value) {
   if (name == "min_workers") options.min_workers = value;
+  if (name == "grace_ms") options.workers.grace = milliseconds(value);
   if (name == "beat_timeout_ms") options.beat_timeout = milliseconds(value);
   if (name == "join_timeout_ms") options.join_timeout = milliseconds(value);
   if (name == "max_restarts") options.workers.restarts.max_restarts = static_cast<std::size_t>(value);
