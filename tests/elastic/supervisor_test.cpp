@@ -377,5 +377,20 @@ TEST_F(Agents, KeepWorkersOfAFurtherHost) {
   EXPECT_FALSE(is_there(remote[1]));
 }
 
+TEST_F(Agents, TellTheCoordinatorOfAWishToEndWhileItWaitsForMoreWorkers) {
+  const std::uint16_t port = free_port();
+  std::map<std::string, std::string> variables = kSecret;
+  variables["TOY_STEP_MS"] = "30";
+  ToyRun run(1, {fmt::format("port={}", port), "expected=3", "min_workers=3", "join_timeout_ms=3600000"},
+             variables);
+  ToyRun agent(2, {fmt::format("agent_of_port={}", port), "restart_workers=0"}, variables);
+  run.await(1, 3);
+  ::kill(agent.await(2, 3)[0], SIGKILL);
+  while (agent.running().size() > 1) std::this_thread::sleep_for(2ms);
+  ::kill(agent.process().pid(), SIGTERM);
+  EXPECT_THAT(agent.result(), StartsWith("stopped 75 stopped by signal 15"));
+  EXPECT_THAT(run.result(), StartsWith("stopped 75 there are 2 workers, fewer than the 3"));
+}
+
 }  // namespace
 }  // namespace lockstep::elastic
