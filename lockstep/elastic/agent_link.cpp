@@ -10,6 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/log.h"
 #include "lockstep/elastic/message_codec.h"
+#include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/open_files.h"
 
 namespace lockstep::elastic {
@@ -80,9 +81,16 @@ void AgentLink::run(ControlChannel channel, const std::stop_token& stop) {
 }
 
 void AgentLink::listen(ControlChannel& channel, const std::stop_token& stop) {
+  bool has_told = false;  // another coordinator may be there than on the connection before
   while (!stop.stop_requested()) {
+    if (is_winding_up_ && !std::exchange(has_told, true)) {
+      channel.send(encode(WindUp{fmt::format("the agent on {} was asked to end", rendezvous::host_name())}));
+    }
     std::array<pollfd, 2> entries = {{{wake_.get(), POLLIN, 0}, {channel.fd(), channel.events(), 0}}};
     if (!channel.has_more()) ::poll(entries.data(), entries.size(), -1);
+    eventfd_t ignored = 0;
+    ::eventfd_read(wake_.get(), &ignored);
+    channel.flush();
     for (const auto& [type, body] : channel.receive()) put(decode_to_agent(type, body));
   }
 }
@@ -121,6 +129,11 @@ void AgentLink::turn() {
     if (const auto* kill = std::get_if<Kill>(&order)) fences_.push_back({kill->member, kill->reason});
     if (const auto* over = std::get_if<Over>(&order)) end_ = End{over->is_finished, over->reason};
   }
+}
+
+void AgentLink::wind_up() {
+  is_winding_up_ = true;
+  ::eventfd_write(wake_.get(), 1);
 }
 
 std::vector<Fence> AgentLink::take_fences() {

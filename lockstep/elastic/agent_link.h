@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <optional>
@@ -15,7 +16,8 @@
 
 namespace lockstep::elastic {
 
-// The coordinator as an agent sees it: it says which workers must end, and when the run is over.
+// The coordinator as an agent sees it: it says which workers must end, and when the run is over, and is told
+// when somebody here wants that.
 class AgentLink final : public Control {
  public:
   struct Options {
@@ -34,8 +36,9 @@ class AgentLink final : public Control {
   void add_to(std::vector<pollfd>& entries) const override;
   std::optional<Clock::time_point> next_deadline() const override { return std::nullopt; }
   void turn() override;
-  // Its connection tells the coordinator.
-  void wind_up() override {}
+  void wind_up() override;
+  // The run goes on without the workers of this host.
+  bool break_off(const std::string&) override { return false; }
   void lose(MemberId, const std::string&) override {}
   std::vector<Fence> take_fences() override;
   const std::optional<End>& end() const override { return end_; }
@@ -58,7 +61,8 @@ class AgentLink final : public Control {
 
   transport::Descriptor news_;
   transport::Descriptor wake_;  // of the thread
-  std::mutex mutex_;            // guards what follows
+  std::atomic<bool> is_winding_up_ = false;
+  std::mutex mutex_;  // guards what follows
   std::vector<ToAgent> orders_;
 
   std::jthread thread_;  // the last: it uses the others

@@ -29,6 +29,9 @@ class Control {
 
   // Somebody wants the run to end; the workers were told so.
   virtual void wind_up() = 0;
+  // A worker of this host ends all of them: `reason`. True: the run ends with them, and they hold what is
+  // worth the time to save it.
+  virtual bool break_off(const std::string& reason) = 0;
   // A worker of this host has ended.
   virtual void lose(MemberId member, const std::string& reason) = 0;
 

@@ -85,12 +85,11 @@ void CoordinatorServer::turn() {
 
 void CoordinatorServer::admit() {
   while (auto newcomer = listener_.try_accept()) {
-    ControlChannel channel(std::move(newcomer->connection), Sender::member);
     if (newcomer->peer.rank == kAgentRank) {
-      greet(std::move(channel));
+      greet({std::move(newcomer->connection), Sender::agent});
       if (end_) tell_agents(Over{end_->is_finished, end_->reason});
     } else {
-      guests_.emplace_back(std::move(channel));
+      guests_.emplace_back(ControlChannel(std::move(newcomer->connection), Sender::member));
     }
   }
 }
@@ -104,16 +103,21 @@ void CoordinatorServer::greet(ControlChannel agent) {
   }
 }
 
-// They have nothing to say; that one is gone is seen by reading.
+// That one is gone is seen by reading, too.
 void CoordinatorServer::listen_to_agents() {
-  std::erase_if(agents_, [](ControlChannel& agent) {
+  std::optional<WindUp> wish;
+  std::erase_if(agents_, [&wish](ControlChannel& agent) {
     try {
       agent.flush();
-      return !agent.receive().empty();
+      for (const auto& [type, body] : agent.receive()) wish = decode_from_agent(type, body);
     } catch (const Error&) {
       return true;
     }
+    return false;
   });
+  if (!wish) return;
+  log::warning(fmt::format("the run is to end: {}", wish->reason));
+  wind_up();
 }
 
 void CoordinatorServer::listen_to(Guest& guest) {
@@ -188,6 +192,14 @@ void CoordinatorServer::wind_up() {
   winds_up_ = true;
   if (pause_) return give_up();
   perform(coordinator_.wind_up(time()));
+}
+
+// Before the first generation nobody holds anything, and those that wait for it would wait for one who does
+// not come.
+bool CoordinatorServer::break_off(const std::string& reason) {
+  const bool holds = !coordinator_.members().empty();
+  perform(holds ? coordinator_.wind_up(time()) : coordinator_.give_up(reason));
+  return holds;
 }
 
 void CoordinatorServer::lose(MemberId member, const std::string& reason) {

@@ -47,6 +47,7 @@ class CoordinatorServer final : public Control {
   std::optional<Clock::time_point> next_deadline() const override;
   void turn() override;
   void wind_up() override;
+  bool break_off(const std::string& reason) override;
   void lose(MemberId member, const std::string& reason) override;
   std::vector<Fence> take_fences() override;
   const std::optional<End>& end() const override { return end_; }

@@ -136,4 +136,12 @@ struct Over {
 
 using ToAgent = std::variant<Brief, Kill, Over>;
 
+// --- From an agent.
+
+// Somebody wants the run to end; the workers of the agent were told so. Said once on each connection.
+struct WindUp {
+  std::string reason;
+  bool operator==(const WindUp&) const = default;
+};
+
 }  // namespace lockstep::elastic

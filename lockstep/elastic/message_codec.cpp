@@ -222,8 +222,13 @@ std::vector<std::byte> encode(const ToAgent& message) {
   return std::visit([](const auto& told) { return write(told); }, message);
 }
 
+std::vector<std::byte> encode(const WindUp& message) {
+  return BodyWriter().reason(message.reason).framed(MessageType::wind_up);
+}
+
 std::size_t max_body_bytes(MessageType type, Sender from) {
   const bool is_from_member = from == Sender::member;
+  const bool is_from_coordinator = from == Sender::coordinator;
   switch (type) {
     case MessageType::join:
       return is_from_member ? 6 * 8 + 2 + kMaxHostBytes + 2 + kMaxReasonBytes : 0;
@@ -235,18 +240,20 @@ std::size_t max_body_bytes(MessageType type, Sender from) {
     case MessageType::leave:
       return is_from_member ? 8 : 0;
     case MessageType::place:
-      return is_from_member ? 0 : 5 * 8 + 2 + 1 + 4 + 8 * kMaxMembers;
+      return is_from_coordinator ? 5 * 8 + 2 + 1 + 4 + 8 * kMaxMembers : 0;
     case MessageType::decision:
-      return is_from_member ? 0 : 2 * 8 + 1;
+      return is_from_coordinator ? 2 * 8 + 1 : 0;
     case MessageType::abandon:
     case MessageType::kill:
-      return is_from_member ? 0 : 8 + 2 + kMaxReasonBytes;
+      return is_from_coordinator ? 8 + 2 + kMaxReasonBytes : 0;
     case MessageType::dismiss:
-      return is_from_member ? 0 : 1 + 2 + kMaxReasonBytes;
+      return is_from_coordinator ? 1 + 2 + kMaxReasonBytes : 0;
     case MessageType::brief:
-      return is_from_member ? 0 : 2 + kMaxReasonBytes;
+      return is_from_coordinator ? 2 + kMaxReasonBytes : 0;
     case MessageType::over:
-      return is_from_member ? 0 : 1 + 2 + kMaxReasonBytes;
+      return is_from_coordinator ? 1 + 2 + kMaxReasonBytes : 0;
+    case MessageType::wind_up:
+      return from == Sender::agent ? 2 + kMaxReasonBytes : 0;
   }
   return 0;
 }
@@ -329,6 +336,14 @@ ToAgent decode_to_agent(MessageType type, ConstBytes body) {
     default:
       throw DataError(fmt::format("an agent is not sent messages of type {}", static_cast<int>(type)));
   }
+}
+
+WindUp decode_from_agent(MessageType type, ConstBytes body) {
+  if (type != MessageType::wind_up) {
+    throw DataError(fmt::format("an agent does not send messages of type {}", static_cast<int>(type)));
+  }
+  BodyReader reader(body, "elastic message of an agent");
+  return reader.ended(WindUp{reader.reason()});
 }
 
 }  // namespace lockstep::elastic

@@ -93,12 +93,11 @@ class Supervision {
 
   void forward_signals() {
     while (const int number = inbox_.take()) {
-      if (number == SIGUSR2) {
-        slots_.signal_all(number);
-      } else if (result_.interrupted_by == 0) {
+      if (result_.interrupted_by == 0) {
         result_.interrupted_by = number;
         asked_at_ = Clock::now();
-        slots_.signal_all(number);
+        // A second one would end them before they have saved.
+        if (!has_terminated_) slots_.signal_all(number);
         control_.wind_up();
         if (!is_ending())
           begin_end(kResumable, fmt::format("stopped by signal {}", number), options_.grace_to_finish);
@@ -220,10 +219,20 @@ class Supervision {
       result_.exit_code = exit_code;
       result_.reason = std::move(reason);
     }
-    end_by_ = Deadline::after(time_to_end);
+    if (!is_ending()) end_by_ = Deadline::after(time_to_end);
   }
 
-  void end_now(int exit_code, const std::string& reason) { begin_end(exit_code, reason, milliseconds(0)); }
+  // Without the patience before SIGTERM: the others are to agree on a last step at once. That may take them
+  // longer than one who has nothing to save needs to end.
+  void end_now(int exit_code, const std::string& reason) {
+    milliseconds time_to_end{0};
+    if (!is_ending()) {
+      time_to_end = control_.break_off(reason) ? options_.grace_to_finish : options_.grace;
+      slots_.signal_all(SIGTERM);
+      has_terminated_ = true;
+    }
+    begin_end(exit_code, reason, time_to_end);
+  }
 
   void end_as_told() {
     const End& end = *control_.end();
@@ -313,7 +322,7 @@ void check(const WorkerOptions& options, int members) {
       kBesides + 2 * static_cast<std::uint64_t>(members) + workers * (options.prefix_output ? 3 : 1));
 }
 
-constexpr std::initializer_list<int> kTakenSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+constexpr std::initializer_list<int> kTakenSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 transport::Credentials credentials_for(std::string run, const transport::Secret& secret) {
   return {.me = {.role = "elastic", .rank = -1, .run = std::move(run), .generation = 0},

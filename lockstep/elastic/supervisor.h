@@ -28,7 +28,8 @@ struct WorkerOptions {
   RestartLimits restarts;
   // How long workers that are to end have for it; SIGTERM and SIGKILL follow, as long after one another.
   std::chrono::milliseconds grace{5'000};
-  // The same when they are to end well: after a signal, or when everything is done.
+  // The same when they are to end well: after a signal, or when everything is done. After a mistake of one of
+  // them the others have this between SIGTERM, which comes at once, and SIGKILL.
   std::chrono::milliseconds grace_to_finish{300'000};
 };
 
@@ -75,9 +76,10 @@ struct SupervisorResult {
 
 // Both return when all workers have ended, and leave nothing behind: when the calling thread dies, even by
 // SIGKILL, the kernel kills the workers. SIGINT, SIGTERM, SIGHUP and SIGUSR1 are forwarded and ask for the
-// end of the run, which the workers agree on; another one, seconds later, ends everything at once. Call from
-// a thread that lives as long as the process and when no other thread takes these signals. UsageError when a
-// program cannot be started, the port is in use, a secret is missing, or the limit on open files is too low.
+// end of the run, which the workers agree on; another one, seconds later, ends everything at once. Those that
+// are ignored when it begins stay ignored. Call from a thread that lives as long as the process and when no
+// other thread takes these signals. UsageError when a program cannot be started, the port is in use, a secret
+// is missing, or the limit on open files is too low.
 SupervisorResult supervise(const SupervisorOptions& options);
 SupervisorResult tend(const AgentOptions& options);
 

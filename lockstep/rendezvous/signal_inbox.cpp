@@ -8,10 +8,18 @@
 
 namespace lockstep::rendezvous {
 
+bool is_ignored(int number) {
+  struct sigaction action = {};
+  ::sigaction(number, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
 SignalInbox::SignalInbox(std::initializer_list<int> taken) {
   sigset_t set{};
   ::sigemptyset(&set);
-  for (int number : taken) ::sigaddset(&set, number);
+  for (int number : taken) {
+    if (!is_ignored(number)) ::sigaddset(&set, number);  // a descriptor would give it all the same
+  }
   fd_ = transport::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_) cannot("take signals");
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);

@@ -8,9 +8,12 @@
 
 namespace lockstep::rendezvous {
 
+// Whether this process ignores the signal, as under nohup, or in the background of a script.
+bool is_ignored(int number);
+
 // Signals that this process takes through a descriptor instead of being ended by them; as before when it is
-// destroyed. Make it before other threads begin: it blocks the signals in the thread that makes it, and in
-// those that this thread starts.
+// destroyed. Those that it ignores stay ignored. Make it before other threads begin: it blocks the signals in
+// the thread that makes it, and in those that this thread starts.
 class SignalInbox {
  public:
   // UsageError when there is no descriptor left.

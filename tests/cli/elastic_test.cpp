@@ -3,13 +3,17 @@
 // Runs that lose workers and go on by themselves, as users have them.
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <iterator>
 #include <thread>
 
+#include <fcntl.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/file_lock.h"
+#include "lockstep/transport/connect/connection.h"
 
 #include "tests/cli/elastic_program.h"
 #include "tests/cli/memory_group.h"
@@ -153,6 +157,58 @@ TEST_F(ElasticProgram, ASecondSignalEndsAllAtOnce) {
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 128 + SIGINT) << finished.error_output;
   EXPECT_TRUE(workers_of("twice").empty());
+}
+
+// One that programs can write to until it hangs up.
+class Terminal {
+ public:
+  Terminal() : keeper_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    if (keeper_) ::unlockpt(keeper_.get());
+  }
+  bool is_there() const { return static_cast<bool>(keeper_); }
+  std::string path() const { return ::ptsname(keeper_.get()); }
+  void hang_up() { keeper_ = {}; }
+
+ private:
+  transport::Descriptor keeper_;
+};
+
+TEST_F(ElasticProgram, ItSavesWhenItsTerminalHangsUp) {
+  Terminal terminal;
+  if (!terminal.is_there()) GTEST_SKIP() << "no terminals can be made here";
+  train_whole();
+  const Flags flags = flags_of("hung", {"--workers", "2"});
+  Program program =
+      start_shell(fmt::format("exec \"$LOCKSTEP\" {} > {} 2>&1", fmt::join(flags, " "), terminal.path()));
+  wait_for_steps("hung", 3);
+  terminal.hang_up();
+  program.signal(SIGHUP);
+  EXPECT_EQ(program.finish().exit_code, 75);
+  expect_whole("hung", run_program(flags_of("hung", {"--resume", "auto"})));
+}
+
+TEST_F(ElasticProgram, ItOutlivesItsTerminalUnderNohup) {
+  train_whole();
+  const Flags flags = flags_of("nohup", {"--workers", "2"});
+  Program program = start_shell(fmt::format("exec nohup \"$LOCKSTEP\" {}", fmt::join(flags, " ")));
+  wait_for_steps("nohup", 3);
+  program.signal(SIGHUP);
+  for (const pid_t worker : workers_of("nohup")) ::kill(worker, SIGHUP);
+  expect_whole("nohup", program.finish());
+}
+
+TEST_F(ElasticProgram, ASignalWithoutMeaningChangesNothing) {
+  train_whole();
+  for (const char* enabled : {"true", "false"}) {
+    const std::string run = std::string("elastic_") + enabled;
+    Program program(flags_of(run, {"--workers", "2", "--elastic.enabled", enabled}));
+    wait_for_steps(run, 3);
+    program.signal(SIGUSR2);
+    for (const pid_t worker : workers_of(run)) ::kill(worker, SIGUSR2);
+    const Finished finished = program.finish();
+    expect_whole(run, finished);
+    EXPECT_THAT(finished.error_output, Not(HasSubstr("starts again")));
+  }
 }
 
 TEST_F(ElasticProgram, ManyAtOnceComeFromACheckpoint) {

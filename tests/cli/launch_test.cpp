@@ -126,6 +126,21 @@ TEST(Launch, InterruptedRanksGiveTheSignalsCode) {
   EXPECT_EQ(finished.error_output, "lockstep: interrupted by SIGINT\n");
 }
 
+TEST(Launch, ASignalThatIsIgnoredAtTheStartStaysIgnored) {
+  TemporaryFolder folder;
+  Program program = start_shell(
+      "trap '' HUP; exec \"$LOCKSTEP\" launch -n 2 --grace 0.1 sh -c "
+      "'echo > $F/up$RANK; while ! test -e $F/go; do sleep 0.05; done'",
+      {{"F", folder.path("")}});
+  wait_for_line(folder.path("up0"));
+  wait_for_line(folder.path("up1"));
+  ::kill(program.pid(), SIGHUP);
+  std::this_thread::sleep_for(milliseconds(500));  // longer than ranks that are to end are left alone
+  folder.write("go", "");
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+}
+
 TEST(Launch, SeveralHostsMustBeToldApart) {
   TemporaryFolder folder;
   const std::string hosts = folder.write("hosts", "127.0.0.1 slots=1\nother slots=2\n");

@@ -37,6 +37,7 @@ rendezvous::SpawnOptions spawn_options(std::vector<std::string> arguments, const
   for (const auto& [name, value] : extra) options.environment[name] = value;
   options.capture_output = true;
   sigemptyset(&options.signal_mask);
+  for (const int number : {SIGINT, SIGHUP}) std::signal(number, SIG_DFL);  // however the tests were started
   return options;
 }
 

@@ -79,12 +79,14 @@ class ResumedProgram : public TrainProgram {
 
 TEST_F(ResumedProgram, ASignalAndAnotherLayoutLeaveNoTrace) {
   ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
-  const Flags before[] = {{"--workers", "2"}, {}, {"--workers", "4", "--parallelism.zero_stage", "3"}};
+  const Flags before[] = {
+      {"--workers", "2"}, {}, {"--workers", "4", "--parallelism.zero_stage", "3"}, {"--workers", "2"}};
   const Flags after[] = {{"--workers", "3", "--parallelism.zero_stage", "3"},
                          {"--workers", "2", "--parallelism.pipeline", "2"},
-                         {}};
-  const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
-  for (int i = 0; i < 3; ++i) {
+                         {},
+                         {"--workers", "2"}};
+  const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
+  for (int i = 0; i < 4; ++i) {
     const std::string run = "stopped" + std::to_string(i);
     const Finished stopped = interrupted(run, before[i], signals[i]);
     EXPECT_EQ(stopped.exit_code, 75) << stopped.output << stopped.error_output;

@@ -47,6 +47,13 @@ ToAgent there_and_back(const ToAgent& message) {
   return decode_to_agent(header.type, body_of(bytes));
 }
 
+WindUp there_and_back(const WindUp& message) {
+  const auto bytes = encode(message);
+  const Header header = header_of(bytes, Sender::agent);
+  RC_ASSERT(header.body_bytes == bytes.size() - kHeaderBytes);
+  return decode_from_agent(header.type, body_of(bytes));
+}
+
 rc::Gen<std::string> texts(std::size_t most) {
   return rc::gen::map(rc::gen::container<std::string>(rc::gen::inRange<char>(0x20, 0x7f)),
                       [most](std::string text) { return text.substr(0, most); });
@@ -94,6 +101,8 @@ TEST(MessageCodecProperty, MessagesSurviveTheWire) {
       RC_ASSERT(there_and_back(message) == message);
     }
     for (const ToAgent& message : drawn_to_agent()) RC_ASSERT(there_and_back(message) == message);
+    const WindUp wish = {*texts(kMaxReasonBytes)};
+    RC_ASSERT(there_and_back(wish) == wish);
   }));
 }
 
@@ -121,6 +130,8 @@ TEST(MessageCodecProperty, EveryCutOrExtendedBodyIsRefused) {
       const MessageType type = header_of(message, Sender::coordinator).type;
       expect_refused([&](ConstBytes body) { decode_to_agent(type, body); }, message);
     }
+    expect_refused([](ConstBytes body) { decode_from_agent(MessageType::wind_up, body); },
+                   encode(WindUp{*texts(kMaxReasonBytes)}));
   }));
 }
 
@@ -144,6 +155,13 @@ TEST(MessageCodec, EachSideSendsItsOwnMessagesOnly) {
   EXPECT_THROW(header_of(dismiss, Sender::member), DataError);
   EXPECT_THROW(decode_from_coordinator(MessageType::leave, body_of(leave)), DataError);
   EXPECT_THROW(decode_from_member(MessageType::dismiss, body_of(dismiss)), DataError);
+  const auto wish = encode(WindUp{"now"});
+  for (const Sender other : {Sender::member, Sender::coordinator}) {
+    EXPECT_THROW(header_of(wish, other), DataError);
+  }
+  for (const auto& other : {leave, dismiss}) EXPECT_THROW(header_of(other, Sender::agent), DataError);
+  EXPECT_THROW(decode_from_member(MessageType::wind_up, body_of(wish)), DataError);
+  EXPECT_THROW(decode_from_agent(MessageType::leave, body_of(leave)), DataError);
 }
 
 TEST(MessageCodec, ImpossibleContentsAreRefused) {

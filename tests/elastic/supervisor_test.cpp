@@ -230,8 +230,29 @@ TEST_F(Supervisor, AMistakeEndsTheRunWithItsCode) {
   EXPECT_THAT(run.result(), AllOf(StartsWith("stopped 65 "), HasSubstr("ended with exit code 65")));
 }
 
+TEST_F(Supervisor, AMistakeOfOneLeavesTheOthersTheTimeToFinish) {
+  ToyRun run(3, {"grace_ms=100"},
+             {{"TOY_END", "65"}, {"TOY_END_SLOT", "1"}, {"TOY_END_STEP", "3"}, {"TOY_STEP_MS", "500"}});
+  EXPECT_THAT(run.result(), AllOf(StartsWith("stopped 65 "), HasSubstr("ended with exit code 65")));
+  EXPECT_THAT(run.finals(), AllOf(SizeIs(2), Each(StartsWith("4 "))));
+  EXPECT_THAT(run.running(), IsEmpty());
+}
+
+// They would wait for longer than this test may take.
+TEST_F(Supervisor, AMistakeOfOneIsNotWaitedForByOthersThatAreTooFew) {
+  ToyRun run(3, {"min_workers=3", "join_timeout_ms=3600000", "grace_ms=3600000"},
+             {{"TOY_END", "70"}, {"TOY_END_SLOT", "1"}, {"TOY_END_STEP", "3"}});
+  EXPECT_THAT(run.result(), StartsWith("stopped 70 "));
+}
+
+TEST_F(Supervisor, AMistakeOfOneIsNotWaitedForByOthersThatHaveNotBegun) {
+  ToyRun run(3, {"join_timeout_ms=3600000", "grace_ms=3600000"}, {{"TOY_END", "2"}, {"TOY_END_SLOT", "1"}});
+  EXPECT_THAT(run.result(), StartsWith("stopped 2 "));
+  EXPECT_THAT(run.finals(), IsEmpty());
+}
+
 TEST_F(Supervisor, ASignalEndsAllAfterTheSameStep) {
-  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
     ToyRun run(3, {}, {{"TOY_STEP_MS", "30"}});
     run.await(3, 5);
     ::kill(run.process().pid(), number);
@@ -354,6 +375,21 @@ TEST_F(Agents, KeepWorkersOfAFurtherHost) {
   EXPECT_THAT(run.finals(), AllOf(SizeIs(2), Each(Eq(kFinal))));
   EXPECT_THAT(agent.finals(), AllOf(SizeIs(2), Each(Eq(kFinal))));
   EXPECT_FALSE(is_there(remote[1]));
+}
+
+TEST_F(Agents, TellTheCoordinatorOfAWishToEndWhileItWaitsForMoreWorkers) {
+  const std::uint16_t port = free_port();
+  std::map<std::string, std::string> variables = kSecret;
+  variables["TOY_STEP_MS"] = "30";
+  ToyRun run(1, {fmt::format("port={}", port), "expected=3", "min_workers=3", "join_timeout_ms=3600000"},
+             variables);
+  ToyRun agent(2, {fmt::format("agent_of_port={}", port), "restart_workers=0"}, variables);
+  run.await(1, 3);
+  ::kill(agent.await(2, 3)[0], SIGKILL);
+  while (agent.running().size() > 1) std::this_thread::sleep_for(2ms);
+  ::kill(agent.process().pid(), SIGTERM);
+  EXPECT_THAT(agent.result(), StartsWith("stopped 75 stopped by signal 15"));
+  EXPECT_THAT(run.result(), StartsWith("stopped 75 there are 2 workers, fewer than the 3"));
 }
 
 }  // namespace

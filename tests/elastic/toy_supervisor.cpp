@@ -3,6 +3,7 @@
 // Supervises toy workers, in a process of its own that can be killed:
 //   toy_supervisor WORKER WORKERS [name=number ...]
 // The result is one line of standard output: "finished 0 reason", "stopped 75 reason".
+#include <csignal>
 #include <iostream>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@ using std::chrono::milliseconds;
 
 void set(SupervisorOptions& options, std::string_view name, int value) {
   if (name == "min_workers") options.min_workers = value;
+  if (name == "grace_ms") options.workers.grace = milliseconds(value);
   if (name == "beat_timeout_ms") options.beat_timeout = milliseconds(value);
   if (name == "join_timeout_ms") options.join_timeout = milliseconds(value);
   if (name == "max_restarts") options.workers.restarts.max_restarts = static_cast<std::size_t>(value);
@@ -61,6 +63,7 @@ int main_of_supervisor(std::span<char*> arguments) {
 }  // namespace lockstep::elastic
 
 int main(int count, char** arguments) {
+  for (const int number : {SIGINT, SIGHUP}) std::signal(number, SIG_DFL);  // however the tests were started
   try {
     return lockstep::elastic::main_of_supervisor({arguments, static_cast<std::size_t>(count)});
   } catch (const lockstep::Error& error) {

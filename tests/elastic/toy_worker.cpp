@@ -8,6 +8,8 @@
 //   TOY_STEPS    how many steps
 //   TOY_STEP_MS  how long each takes at least
 //   TOY_END      exit code to end with at once, before anything else
+//   TOY_END_SLOT the worker of its host that does so; else all
+//   TOY_END_STEP the step after which it does so
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -47,6 +49,13 @@ void write(const std::string& name, const std::string& text) {
   const std::string path = fmt::format("{}/{}.{}", variable("TOY_FOLDER"), name, ::getpid());
   std::ofstream(path + ".new") << text << std::endl;
   std::filesystem::rename(path + ".new", path);
+}
+
+// After this step; empty: before anything else.
+bool is_to_end(const std::string& step) {
+  const std::string slot = variable("TOY_END_SLOT");
+  return !variable("TOY_END").empty() && variable("TOY_END_STEP") == step &&
+         (slot.empty() || slot == variable("LOCAL_RANK"));
 }
 
 struct State {
@@ -89,7 +98,7 @@ class Toy {
   }
 
  private:
-  // Until the run or the generation has ended.
+  // Until the run, this worker or the generation has ended.
   std::optional<int> train(const Place& place) {
     std::stop_source connecting;
     membership_.on_abandon([connecting](const std::string&) mutable { connecting.request_stop(); });
@@ -101,6 +110,7 @@ class Toy {
     const std::int64_t steps = std::stoll(variable("TOY_STEPS"));
     bool stops = false;
     while (state_.step < steps && !stops) {
+      if (is_to_end(std::to_string(state_.step))) return std::stoi(variable("TOY_END"));
       const State next = step(world, stops);
       voted_ = next;
       const Decision decision = membership_.vote(next.step);
@@ -148,8 +158,9 @@ class Toy {
 };
 
 int main_of_worker() {
-  if (const std::string code = variable("TOY_END"); !code.empty()) return std::stoi(code);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) std::signal(number, [](int) { asked_to_stop = 1; });
+  if (is_to_end("")) return std::stoi(variable("TOY_END"));
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
+    std::signal(number, [](int) { asked_to_stop = 1; });
   try {
     return Toy().run();
   } catch (const Dismissed& dismissed) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One byte that says which side it comes from, then a message.
+#include <array>
+
 #include "lockstep/base/error.h"
 #include "lockstep/elastic/message_codec.h"
 
@@ -29,7 +31,8 @@ void require_usable(const FromCoordinator& message) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  const Sender from = input.number<std::uint8_t>() % 2 == 0 ? Sender::member : Sender::coordinator;
+  constexpr std::array kSenders = {Sender::member, Sender::coordinator, Sender::agent};
+  const Sender from = kSenders[input.number<std::uint8_t>() % kSenders.size()];
   const ConstBytes head = input.take(kHeaderBytes);
   fuzz::accepts<DataError>([&] {
     const Header header = decode_header(head, from);
@@ -37,6 +40,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const ConstBytes body = input.take(header.body_bytes);
     if (from == Sender::member) {
       require_same(encode(decode_from_member(header.type, body)), body);
+    } else if (from == Sender::agent) {
+      require_same(encode(decode_from_agent(header.type, body)), body);
     } else if (header.type == MessageType::kill || header.type == MessageType::over) {
       require_same(encode(decode_to_agent(header.type, body)), body);
     } else {

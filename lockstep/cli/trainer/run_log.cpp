@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/trainer/run_log.h"
 
+#include <cerrno>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -8,9 +9,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "lockstep/cli/errors.h"
 #include "lockstep/cli/output.h"
 
 namespace lockstep::cli {
+namespace {
+
+// What never was a terminal is told by ENOTTY.
+bool is_hung_up(int fd) {
+  return ::isatty(fd) == 0 && errno == EIO;
+}
+
+}  // namespace
 
 RunLog::RunLog(const std::filesystem::path& file, metrics::OutputFile::Mode mode) : file_(file, mode) {}
 
@@ -20,7 +30,16 @@ RunLog::~RunLog() {
 
 void RunLog::say(std::string_view line) {
   file_.write(fmt::format("{}\n", line));
-  print(std::cout, fmt::format("{}{}\n", std::exchange(line_is_open_, false) ? "\n" : "", line));
+  put(fmt::format("{}{}\n", std::exchange(line_is_open_, false) ? "\n" : "", line));
+}
+
+// The run can still be saved, and the file has what nobody sees.
+void RunLog::put(std::string_view text) {
+  try {
+    print(std::cout, text);
+  } catch (const OutputError&) {
+    if (!is_hung_up(STDOUT_FILENO)) throw;
+  }
 }
 
 void RunLog::show(const metrics::Progress& progress, bool due) {
@@ -29,9 +48,9 @@ void RunLog::show(const metrics::Progress& progress, bool due) {
   const int columns = metrics::terminal_columns(STDOUT_FILENO);
   if (columns > 0) {
     line_is_open_ = true;
-    print(std::cout, "\r\x1b[K" + metrics::progress_line(progress, columns - 1));
+    put("\r\x1b[K" + metrics::progress_line(progress, columns - 1));
   } else if (due) {
-    print(std::cout, line);
+    put(line);
   }
 }
 

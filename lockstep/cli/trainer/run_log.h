@@ -10,8 +10,8 @@
 namespace lockstep::cli {
 
 // What a run says, on standard output and in a file that has plain lines only. OutputError when standard
-// output cannot be written, UsageError when the file cannot be opened; lines that it has no room for are
-// lost.
+// output cannot be written, unless it is a terminal that has hung up; UsageError when the file cannot be
+// opened; lines that it has no room for are lost.
 class RunLog {
  public:
   RunLog(const std::filesystem::path& file, metrics::OutputFile::Mode mode);
@@ -28,6 +28,8 @@ class RunLog {
   void show(const metrics::Progress& progress, bool due);
 
  private:
+  static void put(std::string_view text);
+
   metrics::OutputFile file_;
   bool line_is_open_ = false;  // on the terminal
 };

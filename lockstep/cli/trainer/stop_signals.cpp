@@ -5,6 +5,8 @@
 #include <csignal>
 #include <ctime>
 
+#include "lockstep/rendezvous/signal_inbox.h"
+
 namespace lockstep::cli {
 namespace {
 
@@ -31,12 +33,13 @@ void note_signal(int number) {
   }
 }
 
-constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 }  // namespace
 
 StopSignals::StopSignals() {
   for (int number : kStopSignals) {
+    if (rendezvous::is_ignored(number)) continue;
     struct sigaction action = {};
     action.sa_handler = note_signal;
     action.sa_flags = SA_RESTART;
@@ -45,7 +48,9 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-  for (int number : kStopSignals) std::signal(number, SIG_DFL);
+  for (int number : kStopSignals) {
+    if (!rendezvous::is_ignored(number)) std::signal(number, SIG_DFL);
+  }
 }
 
 int StopSignals::seen() {

@@ -3,8 +3,9 @@
 
 namespace lockstep::cli {
 
-// While it lives, SIGINT, SIGTERM and SIGUSR1 (which Slurm sends as a warning before it ends a job) are
-// wishes to stop; one that comes seconds later ends the process. At most one at a time.
+// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 (which Slurm sends as a warning before it ends a job)
+// are wishes to stop; one that comes seconds later ends the process. Those that were ignored stay ignored. At
+// most one at a time.
 class StopSignals {
  public:
   StopSignals();

@@ -32,7 +32,8 @@ namespace {
 // Runs that listen have one name: a port has one run, and workers compare what they run.
 constexpr const char* kRunName = "train";
 
-// A failure of one worker ends all soon; a signal lets them finish their step and save it.
+// A failure of one worker ends all soon; after a signal, and among elastic ones after a mistake of another,
+// they may finish their step and save it.
 constexpr std::chrono::minutes kGraceToFinish{5};
 
 std::chrono::milliseconds milliseconds_of(double seconds) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -101,7 +102,13 @@ int start_workers(const spec::RunSpec& run, const TrainArguments& arguments) {
   return launch_once(command);
 }
 
+// Its default would end this process and with it the run, or make a worker start again. Workers inherit it.
+void ignore_signal_without_meaning() {
+  std::signal(SIGUSR2, SIG_IGN);
+}
+
 int train(Arguments given) {
+  ignore_signal_without_meaning();
   const TrainArguments arguments = split_arguments("train", given);
   if (arguments.join) throw UsageError("--join is for `lockstep agent`; `lockstep train` has --listen");
   const spec::RunSpec given_run = spec::load_run(arguments.file, arguments.key_flags);
@@ -121,6 +128,7 @@ int train(Arguments given) {
 }
 
 int agent(Arguments given) {
+  ignore_signal_without_meaning();
   const TrainArguments arguments = split_arguments("agent", given);
   if (!arguments.join) {
     throw UsageError(
@@ -165,8 +173,8 @@ void add_train(CLI::App& app, Invocation& invocation) {
       "When a worker is killed or lost, the others go on after the same step, and it is started again "
       "(elastic.enabled).\n"
       "--listen lets `lockstep agent` on other hosts add workers; it needs a secret (lockstep keygen).\n"
-      "Ctrl-C, SIGTERM and SIGUSR1 end all ranks after the same step with a checkpoint, and with exit code "
-      "75.");
+      "Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end all ranks after the same step with a checkpoint, and with "
+      "exit code 75;\nthose that are ignored at the start, as SIGHUP under nohup, do not.");
   command->callback(
       [&invocation] { invocation.action = [&invocation] { return train(invocation.trailing); }; });
 }
