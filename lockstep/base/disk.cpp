@@ -20,8 +20,9 @@ namespace lockstep {
 namespace {
 
 // The kernel begins to write when so many bytes have come, not only at the sync: the disk works while the
-// next ones are made.
-constexpr std::uint64_t kWritebackBytes = std::uint64_t{8} << 20;
+// next ones are made. Two such windows are enough for it, and more are not left to the sync, which nobody can
+// tell from a disk that hangs.
+constexpr std::uint64_t kWindowBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kPageBytes = std::uint64_t{1} << 16;  // the largest that hosts have
 
 class RealFile : public Disk::File {
@@ -38,29 +39,42 @@ class RealFile : public Disk::File {
 
   void write(ConstBytes bytes) override {
     while (!bytes.empty()) {
-      const ConstBytes block = bytes.first(std::min<std::size_t>(bytes.size(), kWritebackBytes));
+      const ConstBytes block = bytes.first(std::min<std::size_t>(bytes.size(), kWindowBytes));
       write_all(fd_, block, path_);
       size_ += block.size();
       bytes = bytes.subspan(block.size());
-      if (size_ - started_ >= kWritebackBytes) start_writeback();
+      if (size_ - started_ >= kWindowBytes) start_window();
     }
   }
   void sync() override { sync_data(fd_, path_); }
 
  private:
-  // Only a hint: whatever is wrong with the disk is told by sync(). Whole pages only, because the next write
+  // Only a hint: whatever is wrong with the disk is told later. Whole pages only, because the next write
   // would have to wait for one that is on its way.
-  void start_writeback() {
+  void start_window() {
     const std::uint64_t end = size_ / kPageBytes * kPageBytes;
     ::sync_file_range(fd_, static_cast<off_t>(started_), static_cast<off_t>(end - started_),
                       SYNC_FILE_RANGE_WRITE);
+    if (before_ > awaited_) await_until(before_);
+    before_ = started_;
     started_ = end;
+  }
+  // Not only a hint: the kernel tells an error once, so sync() would not hear of this one. A file that no
+  // disk is behind, and a kernel without the call, leave all to sync().
+  void await_until(std::uint64_t end) {
+    const int result =
+        ::sync_file_range(fd_, static_cast<off_t>(awaited_), static_cast<off_t>(end - awaited_),
+                          SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    if (result != 0 && errno != ESPIPE && errno != EINVAL && errno != ENOSYS) cannot_write(path_);
+    awaited_ = end;
   }
 
   std::string path_;
   int fd_ = -1;
   std::uint64_t size_ = 0;
   std::uint64_t started_ = 0;  // so many bytes are on their way
+  std::uint64_t before_ = 0;   // so many were before the last window
+  std::uint64_t awaited_ = 0;  // so many have arrived
 };
 
 class RealDisk : public Disk {

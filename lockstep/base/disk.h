@@ -18,7 +18,7 @@ class Disk {
   class File {
    public:
     virtual ~File() = default;
-    virtual void write(ConstBytes bytes) = 0;  // behind what was written before
+    virtual void write(ConstBytes bytes) = 0;  // behind what was written before; may wait for that
     virtual void sync() = 0;                   // returns when the bytes are on the disk
   };
 
@@ -30,7 +30,7 @@ class Disk {
   virtual void remove_all(const std::string& path) = 0;   // a file or a folder; it need not be there
 };
 
-// That of the host.
+// That of the host. A sync of its files waits for the last 48 MiB at most: writes have waited for the others.
 Disk& real_disk();
 
 // Creates, writes and syncs a file.

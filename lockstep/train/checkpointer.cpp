@@ -127,9 +127,9 @@ void Checkpointer::write(const std::vector<checkpoint::OutgoingPiece>& pieces,
 void Checkpointer::commit() {
   checkpoint::Manifest manifest = options_.manifest;
   manifest.progress = progress_;
-  store_.commit(id_, std::move(manifest), world_.size());
-  const std::string not_removed =
-      reason_of([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
+  const checkpoint::BetweenBlocks between_blocks = [this] { pass_block(); };
+  store_.commit(id_, std::move(manifest), world_.size(), between_blocks);
+  const std::string not_removed = reason_of([&] { store_.collect(options_.retention, between_blocks); });
   if (!not_removed.empty()) log::warning("old checkpoints stay: " + not_removed);
 }
 

@@ -102,11 +102,12 @@ class Training::Impl {
     std::optional<Reached> healed;
     if (hooks_.kept != nullptr) healed = heal(*hooks_.kept, holding_, weights_);
     if (hooks_.only_saves && !healed) return {.stopped = true};
-    const std::optional<Resumed> resumed = find_begin(healed);
+    SaveHistory own;
+    SaveHistory& saves = hooks_.saves != nullptr ? *hooks_.saves : own;
+    agree_on(saves, world_);
+    const std::optional<Resumed> resumed = find_begin(healed, saves);
     const std::unique_ptr<Checkpointer> checkpointer = make_checkpointer();
-    SaveHistory saves;
-    if (hooks_.saves != nullptr) agree_on(*hooks_.saves, world_);
-    StepBoundary boundary(world_, checkpointer.get(), hooks_.saves != nullptr ? *hooks_.saves : saves,
+    StepBoundary boundary(world_, checkpointer.get(), saves,
                           {.checkpoint = run_.checkpoint,
                            .wants_to_stop = hooks_.wants_to_stop,
                            .before_save = [this] { compare_copies(); },
@@ -172,12 +173,13 @@ class Training::Impl {
   std::string data_digest() const { return to_text(hash_of_samples(feed_, shape_, 0)); }
 
   // Where the first step begins; when that is a checkpoint, which.
-  std::optional<Resumed> find_begin(const std::optional<Reached>& healed) {
+  std::optional<Resumed> find_begin(const std::optional<Reached>& healed, SaveHistory& saves) {
     std::optional<Resumed> resumed;
     if (!healed) resumed = resume();
     if (!healed && !resumed) begin_anew();
     if (healed) reached_ = *healed;
     if (resumed) reached_.progress = resumed->progress;
+    if (!healed) begin_from(saves, step());
     loss_scale_.restore(reached_.progress.loss_scale, reached_.progress.good_steps);
     if (resumed && hooks_.resumed) hooks_.resumed(*resumed);
     if (mirror_) mirror_->fill();

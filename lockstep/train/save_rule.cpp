@@ -17,12 +17,13 @@ double best_interval_seconds(const SaveCost& cost, double mtbf_seconds) {
       {std::sqrt(2 * cost.stall_seconds * mtbf_seconds), cost.stall_seconds / kMostStall, 2 * cost.seconds});
 }
 
-bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, double since_last,
-                     const std::optional<SaveCost>& cost) {
-  if (checkpoint.interval > 0 && step % checkpoint.interval == 0) return true;
-  if (checkpoint.interval_seconds > 0 && since_last >= checkpoint.interval_seconds) return true;
-  if (checkpoint.interval >= 0) return false;
-  return since_last >= (cost ? best_interval_seconds(*cost, checkpoint.mtbf_seconds) : kFirstSeconds);
+bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, const LastSave& last) {
+  const std::int64_t interval = checkpoint.interval;
+  if (interval > 0 && step / interval > last.step / interval) return true;
+  if (checkpoint.interval_seconds > 0 && last.seconds_ago >= checkpoint.interval_seconds) return true;
+  if (interval >= 0) return false;
+  return last.seconds_ago >=
+         (last.cost ? best_interval_seconds(*last.cost, checkpoint.mtbf_seconds) : kFirstSeconds);
 }
 
 }  // namespace lockstep::train

@@ -19,10 +19,16 @@ struct SaveCost {
 // and that the disk rests half of it.
 double best_interval_seconds(const SaveCost& cost, double mtbf_seconds);
 
-// Whether it is time for a checkpoint after `step`, `since_last` seconds after the last one began (or the
-// run). By steps, by time, or both, as [checkpoint] says; with interval = -1 by best_interval_seconds(), the
-// first time after a minute. Pure.
-bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, double since_last,
-                     const std::optional<SaveCost>& cost);
+// The last checkpoint that was begun, or what the run began with.
+struct LastSave {
+  std::int64_t step = 0;
+  double seconds_ago = 0;
+  std::optional<SaveCost> cost = std::nullopt;  // of the last good one
+};
+
+// Whether it is time for a checkpoint after `step`. By steps, as soon as a multiple of the interval has been
+// reached since the last one; by time; or both, as [checkpoint] says; with interval = -1 by
+// best_interval_seconds(), the first time after a minute. Pure.
+bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, const LastSave& last);
 
 }  // namespace lockstep::train

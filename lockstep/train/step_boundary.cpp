@@ -24,16 +24,17 @@ StepBoundary::StepBoundary(const comm::Communicator& world, Checkpointer* checkp
       history_(history),
       options_(std::move(options)),
       last_began_(history.last_began),
+      last_step_(history.step),
       newest_(options_.resumed) {}
 
 bool StepBoundary::pass(const checkpoint::Progress& progress) {
   const double since_last = std::chrono::duration<double>(Clock::now() - last_began_).count();
   // Clocks differ: the leader's decides.
-  const bool is_time = checkpointer_ != nullptr && world_.rank() == 0 &&
-                       is_time_to_save(options_.checkpoint, progress.step, since_last, history_.cost);
+  const bool is_time =
+      checkpointer_ != nullptr && world_.rank() == 0 &&
+      is_time_to_save(options_.checkpoint, progress.step, {last_step_, since_last, history_.cost});
   const Heard heard = exchange(options_.wants_to_stop && options_.wants_to_stop(), is_time);
-  is_due_ = is_due_ || heard.save;
-  if (is_due_ && checkpointer_->is_idle()) begin(progress, false);
+  if (heard.save && checkpointer_->is_idle()) begin(progress, false);
   return heard.stop;
 }
 
@@ -52,9 +53,9 @@ std::string StepBoundary::finish(const checkpoint::Progress& progress) {
 }
 
 void StepBoundary::begin(const checkpoint::Progress& progress, bool training_waits) {
-  is_due_ = false;
   if (options_.before_save) options_.before_save();
   last_began_ = Clock::now();
+  last_step_ = progress.step;
   checkpointer_->begin(progress, training_waits);
   copy_seconds_ += std::chrono::duration<double>(Clock::now() - last_began_).count();
 }
@@ -83,6 +84,7 @@ StepBoundary::Heard StepBoundary::exchange(bool stop, bool save) {
 void StepBoundary::take(SaveReport report) {
   ++history_.ended;
   history_.failures = report.is_good ? 0 : history_.failures + 1;
+  history_.step = report.step;
   history_.last_began = last_began_;
   report.in_a_row = history_.failures;
   last_ = report;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -56,8 +57,8 @@ class StepBoundary {
   Checkpointer* checkpointer_;
   SaveHistory& history_;
   Options options_;
-  bool is_due_ = false;  // but the one before is still under way
-  Clock::time_point last_began_;
+  Clock::time_point last_began_;  // in this world, or of the history
+  std::int64_t last_step_;        // the same of its step
   double copy_seconds_ = 0;
   SaveReport last_;  // that has ended
   std::optional<Resumed> newest_;

@@ -29,7 +29,7 @@ TEST_F(RealDisk, WritesOneBlockBehindTheOther) {
   const std::string path = folder_.write("a", "a longer file that was there before");
   const auto file = disk_.create(path);
   std::string expected;
-  for (const std::size_t size : {1UL, 3UL, 20UL << 20, 5UL}) {
+  for (const std::size_t size : {1UL, 3UL, 20UL << 20, 50UL << 20, 5UL}) {
     const std::string block(size, static_cast<char>('a' + size % 26));
     file->write(std::as_bytes(std::span(block)));
     expected += block;

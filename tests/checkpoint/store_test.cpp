@@ -2,6 +2,7 @@
 #include "lockstep/checkpoint/store/store.h"
 
 #include <filesystem>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -158,6 +159,49 @@ TEST_F(Store, AShardCanBeGivenUpBetweenBlocks) {
     EXPECT_THROW(write_until(last), GivenUp);
     EXPECT_FALSE(std::filesystem::exists(report)) << last;
   }
+}
+
+// Waits for the disk since they were last counted.
+class CountingDisk : public testing::HastyDisk {
+ public:
+  int take_waits() { return std::exchange(waits_, 0); }
+  void sync_folder(const std::string&) override { ++waits_; }
+
+ protected:
+  void sync_file() override { ++waits_; }
+
+ private:
+  int waits_ = 0;
+};
+
+TEST_F(Store, ACommitCanBeGivenUpUntilItCounts) {
+  save(5, 1);
+  const auto content = tensors(2);
+  CountingDisk disk;
+  CheckpointStore store(store_.folder(), disk);
+  const auto is_given_up = [&](int last) {
+    store.begin(5, "b");
+    testing::write_rank(disk, store.staging_folder(5, "b"), 0, content, testing::uncut(content)[0]);
+    disk.take_waits();
+    int calls = 0;
+    try {
+      store.commit("b", testing::manifest_of(content, 5), 1, [&] {
+        EXPECT_LE(disk.take_waits(), 1);
+        if (++calls == last) throw GivenUp();
+      });
+    } catch (const GivenUp&) {
+      return true;
+    }
+    return false;
+  };
+  int moments = 0;
+  while (is_given_up(moments + 1)) {
+    ++moments;
+    EXPECT_EQ(variant_of(path("step-5")), 1);
+    EXPECT_THAT(names(), UnorderedElementsAre("step-5", "latest"));
+  }
+  EXPECT_EQ(moments, 7) << "the report, the manifest, the report again, COMMIT, two syncs, the rename";
+  EXPECT_EQ(variant_of(path("step-5")), 2);
 }
 
 TEST_F(Store, CollectingCanBeGivenUp) {

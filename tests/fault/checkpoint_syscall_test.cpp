@@ -22,7 +22,7 @@ int stride_of(const std::string& syscall) {
 
 class CheckpointSyscall : public BrokenWriter, public ::testing::WithParamInterface<std::string> {
  protected:
-  CheckpointSyscall() : BrokenWriter(kRows) {}
+  explicit CheckpointSyscall(int rows = kRows) : BrokenWriter(rows) {}
 
   static const std::string& syscall() { return GetParam(); }
 
@@ -91,6 +91,29 @@ TEST_P(FullSyscall, LeavesTheOldOneAndIsTold) {
   sweep_error("ENOSPC", "No space left on device");
 }
 
+// Files of 49 MiB, which are waited for in windows of 16 MiB.
+class LargeFile : public CheckpointSyscall {
+ protected:
+  LargeFile() : CheckpointSyscall(12'500) {}
+};
+
+// The first windows only have to begin; of what a wait has found the sync would not know.
+TEST_P(LargeFile, IsWaitedForBeforeTheSync) {
+  begin_anew();
+  const Finished good = trace("", arguments(store(), 20, kNew));
+  EXPECT_EQ(good.exit_code, 0) << good.error_output;
+  const std::string calls = folder_.read("trace");
+  EXPECT_EQ(lines_in(calls), 2U * (3 + 1)) << calls;
+  EXPECT_THAT(calls, HasSubstr("WAIT"));
+
+  begin_anew();
+  const Finished failed = trace("-e inject=sync_file_range:error=EIO", arguments(store(), 20, kNew));
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.error_output, HasSubstr("Input/output error"));
+  EXPECT_EQ(lines_in(folder_.read("trace")), 3U + 1);
+  EXPECT_EQ(newest(), kOld);
+}
+
 const auto kName = [](const auto& test) { return test.param; };
 
 INSTANTIATE_TEST_SUITE_P(All, CheckpointSyscall,
@@ -101,6 +124,7 @@ INSTANTIATE_TEST_SUITE_P(All, BrokenSyscall,
                          ::testing::Values("write", "fsync", "fdatasync", "rename", "openat", "mkdir",
                                            "unlink", "unlinkat", "rmdir", "pread64"),
                          kName);
+INSTANTIATE_TEST_SUITE_P(All, LargeFile, ::testing::Values("sync_file_range"), kName);
 INSTANTIATE_TEST_SUITE_P(All, FullSyscall,
                          ::testing::Values("write", "fsync", "fdatasync", "rename", "openat", "mkdir"),
                          kName);

@@ -8,13 +8,22 @@ namespace {
 
 TEST(SaveRule, ByStepsAndByTime) {
   spec::Checkpoint rule;
-  EXPECT_FALSE(is_time_to_save(rule, 100, 1e6, std::nullopt));
+  EXPECT_FALSE(is_time_to_save(rule, 100, {.seconds_ago = 1e6}));
   rule.interval = 50;
-  EXPECT_TRUE(is_time_to_save(rule, 100, 0, std::nullopt));
-  EXPECT_FALSE(is_time_to_save(rule, 101, 1e6, std::nullopt));
+  EXPECT_TRUE(is_time_to_save(rule, 100, {.step = 50}));
+  EXPECT_FALSE(is_time_to_save(rule, 101, {.step = 100, .seconds_ago = 1e6}));
   rule.interval_seconds = 30;
-  EXPECT_TRUE(is_time_to_save(rule, 101, 30, std::nullopt));
-  EXPECT_FALSE(is_time_to_save(rule, 101, 29.9, std::nullopt));
+  EXPECT_TRUE(is_time_to_save(rule, 101, {.step = 100, .seconds_ago = 30}));
+  EXPECT_FALSE(is_time_to_save(rule, 101, {.step = 100, .seconds_ago = 29.9}));
+}
+
+TEST(SaveRule, WhatWasNotMadeAtItsStepIsMadeLater) {
+  const spec::Checkpoint rule = {.interval = 200};
+  EXPECT_FALSE(is_time_to_save(rule, 199, {}));
+  EXPECT_TRUE(is_time_to_save(rule, 200, {}));
+  EXPECT_TRUE(is_time_to_save(rule, 202, {})) << "that of step 200 was given up";
+  EXPECT_FALSE(is_time_to_save(rule, 203, {.step = 202}));
+  EXPECT_TRUE(is_time_to_save(rule, 400, {.step = 202})) << "the next does not move";
 }
 
 TEST(SaveRule, AsOftenAsPays) {
@@ -26,10 +35,10 @@ TEST(SaveRule, AsOftenAsPays) {
   EXPECT_DOUBLE_EQ(best_interval_seconds({.stall_seconds = 0.7, .seconds = 1}, 1), 20);
 
   const spec::Checkpoint rule = {.interval = -1, .mtbf_seconds = 3600};
-  EXPECT_FALSE(is_time_to_save(rule, 1, 59, std::nullopt));
-  EXPECT_TRUE(is_time_to_save(rule, 1, 60, std::nullopt));
-  EXPECT_FALSE(is_time_to_save(rule, 1, 59, SaveCost{0.5, 5}));
-  EXPECT_TRUE(is_time_to_save(rule, 1, 61, SaveCost{0.5, 5}));
+  EXPECT_FALSE(is_time_to_save(rule, 1, {.seconds_ago = 59}));
+  EXPECT_TRUE(is_time_to_save(rule, 1, {.seconds_ago = 60}));
+  EXPECT_FALSE(is_time_to_save(rule, 1, {.seconds_ago = 59, .cost = SaveCost{0.5, 5}}));
+  EXPECT_TRUE(is_time_to_save(rule, 1, {.seconds_ago = 61, .cost = SaveCost{0.5, 5}}));
 }
 
 }  // namespace

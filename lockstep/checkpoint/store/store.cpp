@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -49,18 +50,31 @@ ShardFile read_report(const std::string& staging, int rank) {
   return file;
 }
 
-// Replaces the reports of the ranks by the manifest; its hash.
-Hash write_manifest(Disk& disk, const std::string& staging, Manifest manifest, int ranks) {
-  manifest.files.clear();
-  for (int rank = 0; rank < ranks; ++rank) manifest.files.push_back(read_report(staging, rank));
+std::vector<ShardFile> read_reports(const std::string& staging, int ranks,
+                                    const BetweenBlocks& between_blocks) {
+  std::vector<ShardFile> files;
+  for (int rank = 0; rank < ranks; ++rank) {
+    between_blocks();
+    files.push_back(read_report(staging, rank));
+  }
+  return files;
+}
+
+// In place of the reports of the ranks, which it has as its files; its hash.
+Hash write_manifest(Disk& disk, const std::string& staging, Manifest manifest,
+                    const BetweenBlocks& between_blocks) {
   std::sort(manifest.tensors.begin(), manifest.tensors.end(),
             [](const LogicalTensor& a, const LogicalTensor& b) { return a.name < b.name; });
   const std::string path = fmt::format("{}/{}", staging, kManifestFile);
   const std::string text = to_json(manifest);
   parse_manifest(text, path);  // what a reader would refuse is never written
+  between_blocks();
   write_synced(disk, path, text);
   LOCKSTEP_FAILPOINT("checkpoint.manifest.written");
-  for (int rank = 0; rank < ranks; ++rank) disk.remove_all(fmt::format("{}/{}", staging, report_name(rank)));
+  for (int rank = 0; rank < std::ssize(manifest.files); ++rank) {
+    between_blocks();
+    disk.remove_all(fmt::format("{}/{}", staging, report_name(rank)));
+  }
   disk.sync_folder(staging);
   return hash_of(std::as_bytes(std::span(text)));
 }
@@ -97,16 +111,19 @@ void CheckpointStore::begin(std::int64_t step, const std::string& id) {
   LOCKSTEP_FAILPOINT("checkpoint.begun");
 }
 
-void CheckpointStore::commit(const std::string& id, Manifest manifest, int ranks) {
+void CheckpointStore::commit(const std::string& id, Manifest manifest, int ranks,
+                             const BetweenBlocks& between_blocks) {
   const std::int64_t step = manifest.progress.step;
+  const std::string staging = staging_folder(step, id);
   try {
-    const Hash hash = write_manifest(disk_, staging_folder(step, id), std::move(manifest), ranks);
-    put_in_place(step, id, hash);
+    manifest.files = read_reports(staging, ranks, between_blocks);
+    const Hash hash = write_manifest(disk_, staging, std::move(manifest), between_blocks);
+    put_in_place(step, id, hash, between_blocks);
   } catch (...) {
     abandon(step, id);
     throw;
   }
-  under_way_.erase(staging_folder(step, id));
+  under_way_.erase(staging);
   last_ = step;
   settle(step, id);
 }
@@ -114,12 +131,15 @@ void CheckpointStore::commit(const std::string& id, Manifest manifest, int ranks
 // The rename that gives the folder its name is all that makes it a checkpoint: a writer that was given up,
 // and does not know it yet, may do the same for the same step at the same time. Whatever stands there is
 // moved away, and not removed there, for the same reason.
-void CheckpointStore::put_in_place(std::int64_t step, const std::string& id, const Hash& manifest) {
+void CheckpointStore::put_in_place(std::int64_t step, const std::string& id, const Hash& manifest,
+                                   const BetweenBlocks& between_blocks) {
   const std::string staging = staging_folder(step, id);
   const std::string place = path_of({step, Kind::plain, {}});
   const std::string old = path_of({step, Kind::old, id});
+  between_blocks();
   write_synced(disk_, fmt::format("{}/{}", staging, kCommitFile), commit_text(manifest));
   LOCKSTEP_FAILPOINT("checkpoint.commit.written");
+  between_blocks();
   disk_.sync_folder(staging);
   bool has_moved = false;
   bool is_placed = false;
@@ -129,7 +149,9 @@ void CheckpointStore::put_in_place(std::int64_t step, const std::string& id, con
       has_moved = true;
       LOCKSTEP_FAILPOINT("checkpoint.replace.moved");
     }
+    between_blocks();
     disk_.sync_folder(folder_);
+    between_blocks();
     disk_.rename(staging, place);
     is_placed = true;
     LOCKSTEP_FAILPOINT("checkpoint.folder.renamed");

@@ -66,9 +66,10 @@ class CheckpointStore {
   // the manifest and makes it the newest checkpoint. One of that step that was committed before is replaced.
   // UsageError when a report or a file is missing, which it is when ranks do not share the folder; DataError
   // when what the ranks report does not make up the tensors. Nothing is left in its place when this throws,
-  // and what was committed before stays. Once it is committed it does not throw any more: when `latest`
-  // cannot be replaced, a warning is logged.
-  void commit(const std::string& id, Manifest manifest, int ranks);
+  // and what was committed before stays. Once it is committed it does not throw any more, nor call
+  // `between_blocks`: when `latest` cannot be replaced, a warning is logged.
+  void commit(
+      const std::string& id, Manifest manifest, int ranks, const BetweenBlocks& between_blocks = [] {});
   // Removes what was begun. Does not throw.
   void abandon(std::int64_t step, const std::string& id) noexcept;
 
@@ -82,7 +83,8 @@ class CheckpointStore {
 
  private:
   std::string path_of(const FolderName& name) const;
-  void put_in_place(std::int64_t step, const std::string& id, const Hash& manifest);
+  void put_in_place(std::int64_t step, const std::string& id, const Hash& manifest,
+                    const BetweenBlocks& between_blocks);
   void settle(std::int64_t step, const std::string& id) noexcept;
   void remove_checkpoint(const std::string& path);
   void remove_leftovers();
