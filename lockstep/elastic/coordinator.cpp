@@ -387,6 +387,11 @@ std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members, 
   return chosen;
 }
 
+bool Coordinator::is_short() const {
+  return phase_ == Phase::gathering && short_since_ && !is_winding_up_ && !members_.empty() &&
+         !waiting().empty();
+}
+
 bool Coordinator::would_grow() const {
   return places_for(members_.size() + waiting().size(), size_of(options_, options_.min_members)) >
          members_.size();

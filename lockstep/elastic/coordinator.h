@@ -109,7 +109,7 @@ class Coordinator {
   bool is_running() const { return phase_ == Phase::running; }   // a generation is under way
   bool has_begun() const { return is_running() && has_begun_; }  // and all its members have
   // Members of the last generation wait, and are too few for another one.
-  bool is_short() const { return phase_ == Phase::gathering && short_since_ && !members_.empty(); }
+  bool is_short() const;
   const FailedStarts& failed_starts() const { return failed_starts_; }
   bool has_left() const { return has_left_; }  // a member has done everything: no further generation begins
   std::int64_t decided() const { return decided_; }

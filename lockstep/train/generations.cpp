@@ -2,6 +2,7 @@
 #include "lockstep/train/generations.h"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -27,14 +28,15 @@ constexpr int kForgiven = 1;
 class Generations {
  public:
   Generations(const spec::RunSpec& run, elastic::Membership& membership,
-              const rendezvous::Placement& placement, const Equip& equip)
-      : run_(run), membership_(membership), placement_(placement), equip_(equip) {}
+              const rendezvous::Placement& placement, const Equip& equip, const std::function<void()>& leave)
+      : run_(run), membership_(membership), placement_(placement), equip_(equip), leave_(leave) {}
   Generations(const Generations&) = delete;
   Generations& operator=(const Generations&) = delete;
   ~Generations() { membership_.on_abandon(nullptr); }
 
   RunSummary train() {
     for (;;) {
+      leave_();
       membership_.set_waiting(true);
       const elastic::Place place = membership_.take_place(held(), reason_);
       settle(place.decided);
@@ -141,6 +143,7 @@ class Generations {
   elastic::Membership& membership_;
   const rendezvous::Placement& placement_;
   const Equip& equip_;
+  const std::function<void()>& leave_;
   std::string reason_ = "started";
   KeptState kept_;
   SaveHistory saves_;
@@ -154,8 +157,9 @@ class Generations {
 }  // namespace
 
 RunSummary train_in_generations(const spec::RunSpec& run, elastic::Membership& membership,
-                                const rendezvous::Placement& placement, const Equip& equip) {
-  return Generations(run, membership, placement, equip).train();
+                                const rendezvous::Placement& placement, const Equip& equip,
+                                const std::function<void()>& leave) {
+  return Generations(run, membership, placement, equip, leave).train();
 }
 
 }  // namespace lockstep::train

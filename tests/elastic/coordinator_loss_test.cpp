@@ -222,6 +222,7 @@ TEST(CoordinatorLoss, WhoSavesTheLastStepHasDoneEverything) {
   CoordinatorOptions options = options_for(2);
   options.min_members = 2;
   options.can_save = true;
+  options.join_timeout = seconds(8);
   options.last_step = 1;
   Rig rig(options);
   rig.join_all({1, 2});

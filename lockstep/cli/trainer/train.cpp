@@ -61,7 +61,6 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
   std::optional<WorldRun> around;
   double gemm_peak_of_one = 0;
   const auto equip = [&](const comm::Communicator& world, bool goes_on) {
-    around.reset();  // another rank may have the folder now
     train::together(world, [&] {
       train::prepare_process(run.training, placement.threads.value, world.ranks_on_this_host());
     });
@@ -75,7 +74,8 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
     return around->hooks();
   };
   try {
-    return exit_code_of(run, train::train_in_generations(run, membership, placement, equip));
+    return exit_code_of(
+        run, train::train_in_generations(run, membership, placement, equip, [&] { around.reset(); }));
   } catch (const train::ToldElsewhere& told) {
     return verdict_on(told.cause()).code;
   } catch (const train::Evicted& evicted) {
