@@ -5,8 +5,9 @@ docs/benchmarks/checkpoints.md.
 
 usage: run_bars.py [--lockstep PROGRAM] [--folder FOLDER] [--turns N]     run it on an idle machine
 
-In each turn dd writes as many bytes as a checkpoint has, with fsync, and then a run goes on for three steps: it saves the
-first while the next ones are computed, and the last one when nothing else is left to do.
+In each turn dd writes as many bytes as a checkpoint has, with fsync, and then a run goes on for five steps in new processes:
+it saves two of them while others are computed, and the last one when nothing else is left to do. The first copy fills
+memory that is new to its process, the second one does not.
 """
 import argparse
 import json
@@ -19,7 +20,8 @@ import subprocess
 import tempfile
 import time
 
-STEPS_PER_TURN = 3
+STEPS_PER_TURN = 5
+INTERVAL = 2
 WROTE = re.compile(r"wrote (\S+/step-(\d+)) in ([\d.]+) s, for which training waited ([\d.]+) ms")
 
 
@@ -47,7 +49,7 @@ class Job:
         keys = {"model.preset": "gpt2-124m", "data.train": self.folder / "corpus", "training.dtype": "bf16",
                 "training.seq_len": 512, "training.micro_batch_size": 2, "training.steps": step,
                 "lr_scheduler.decay_type": "constant",
-                "checkpoint.interval": STEPS_PER_TURN, "checkpoint.keep_last": 1, "job.dump_folder": self.run,
+                "checkpoint.interval": INTERVAL, "checkpoint.keep_last": 1, "job.dump_folder": self.run,
                 "metrics.enable_tensorboard": "false"}
         flags = [word for key, value in keys.items() for word in (f"--{key}", str(value))]
         file = self.folder / "run.toml"
@@ -96,24 +98,25 @@ def main():
         job = Job(arguments.lockstep, folder)
         job.train_until(1)
         size = job.checkpoint_bytes()
-        rates, first, last = [], [], []
+        rates, first, second, last = [], [], [], []
         for turn in range(arguments.turns):
             rates.append(dd(folder, size))
-            # A multiple of the interval is saved while training goes on, the last step is not one.
-            begin = turn * STEPS_PER_TURN
-            job.train_until(begin + STEPS_PER_TURN + 1)
+            end = 1 + (turn + 1) * STEPS_PER_TURN
+            job.train_until(end)
             saves = job.saves()
-            first.append(saves[begin + STEPS_PER_TURN])
-            last.append(saves[begin + STEPS_PER_TURN + 1])
+            beside = [saves[step] for step in sorted(saves) if end - STEPS_PER_TURN < step < end]
+            first.append(beside[0])
+            second.append(beside[1])
+            last.append(saves[end])
         step = statistics.median(job.step_seconds())
         print(f"a checkpoint of {size / 2**20:.0f} MiB by 2 workers; a step takes {step:.2f} s; {arguments.turns} turns")
         show("dd with fsync", [rate / 2**20 for rate in rates], "MiB/s")
         show("saved at the end, when nothing is computed", [size / 2**20 / seconds for seconds, _ in last], "MiB/s")
         show("  against dd in the same turn", [size / s / rate for (s, _), rate in zip(last, rates)], "x")
-        show("saved while training goes on", [size / 2**20 / seconds for seconds, _ in first], "MiB/s")
-        show("  against dd in the same turn", [size / s / rate for (s, _), rate in zip(first, rates)], "x")
-        show("training waited for the copy", [waited * 1e3 for _, waited in first], "ms")
-        show("  of a step", [100 * waited / step for _, waited in first], "%")
+        show("saved while training goes on, until all know of it", [seconds for seconds, _ in second], "s")
+        for name, saves in (("first", first), ("next", second)):
+            show(f"training waited for the {name} copy of a process", [waited * 1e3 for _, waited in saves], "ms")
+            show("  of a step", [100 * waited / step for _, waited in saves], "%")
     finally:
         shutil.rmtree(folder)
 
