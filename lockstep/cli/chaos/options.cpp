@@ -62,7 +62,8 @@ void declare(CLI::App& app, Texts& texts, ChaosOptions& options) {
   app.add_option("--faults", texts.faults,
                  fmt::format("Kinds, separated by commas: {}", fmt::join(fault_names(), ", ")))
       ->capture_default_str();
-  app.add_option("--kills", texts.kills, "Exactly so many kills, instead of --faults and --mtbf")
+  app.add_option("--kills", texts.kills,
+                 "Exactly so many kills, instead of --faults; --mtbf or --for says how close they come")
       ->check(whole_number(0, kMostFaults));
   app.add_option("--resizes", texts.resizes, "Exactly so many resizes, likewise")
       ->check(whole_number(0, kMostFaults));
