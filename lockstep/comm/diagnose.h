@@ -35,8 +35,8 @@ Rank in_world(const Group& group, Rank rank);
 void listen(Operation& operation, transport::Endpoint& endpoint);
 
 // For an operation that is about to begin, when it will hear nothing of its peers or the one before it did
-// not: such a one ends well whatever the others do. The error to end it with, if they have failed, are gone,
-// or have made another call before; otherwise null.
+// not: such a one ends well whatever the others do. The error to end it with, if they have failed, have made
+// another call before, or, when nothing will be heard of them, are gone; otherwise null.
 std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpoint& endpoint);
 
 // For an operation that has not moved for a while: the error to end it with, or null while there is still

@@ -157,6 +157,18 @@ TEST_P(Absence, ALateRankMayLeaveAsSoonAsItIsDone) {
   }
 }
 
+// Also after an operation that heard nothing of the others, when this rank looks at them first.
+TEST_P(Absence, ARootMayLeaveAsSoonAsItHasSent) {
+  for (int i = 0; i < 10; ++i) {
+    run(2, [](Communicator& comm) {
+      EXPECT_EQ(failure_of([&] { comm.broadcast(floats(8), {.root = 0}); }), "nothing");
+      if (comm.rank() == 0) std::this_thread::sleep_for(25ms);
+      EXPECT_EQ(failure_of([&] { comm.broadcast(floats(8), {.root = 1}); }), "nothing")
+          << "on rank " << comm.rank();
+    });
+  }
+}
+
 TEST_P(Absence, ACommunicatorThatGoesTakesItsWorkAlong) {
   std::array<float, 8> data{};  // outlives all ranks
   run(2, [&](Communicator& comm) {
