@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 
 #include "lockstep/base/bytes.h"
 
@@ -19,6 +20,11 @@ class LargeMemory {
   LargeMemory& operator=(LargeMemory&& other) noexcept;
 
   Bytes bytes() const { return bytes_; }  // aligned to a page
+
+  // Takes the room now, as far as the kernel can do it ahead, so that whoever fills the memory does not wait
+  // for it; what was filled before stays. Returns early when it is asked to stop. From any thread, also while
+  // the memory is used.
+  void take_room(const std::stop_token& stop) const;
 
  private:
   Bytes bytes_;

@@ -71,7 +71,9 @@ Checkpointer::Checkpointer(const Holding& holding, const Weights& weights, Optio
       store_(options_.folder),
       snapshot_(holding, weights),
       run_id_(shared_id(world_)),
-      round_(world_.size()) {}
+      round_(world_.size()) {
+  if (options_.between_steps && !weights_.is_on_disk()) snapshot_.prepare();
+}
 
 Checkpointer::~Checkpointer() {
   is_given_up_ = true;
@@ -85,6 +87,7 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool training_wai
   id_ = fmt::format("{:x}-{}", run_id_, ++attempts_);
   progress_ = progress;
   report_ = {.step = progress.step};
+  outcome_.reset();  // of removing old ones
   round_.begin();
   if (training_waits || weights_.is_on_disk()) {
     tell_computing(true);
@@ -127,10 +130,19 @@ void Checkpointer::write(const std::vector<checkpoint::OutgoingPiece>& pieces,
 void Checkpointer::commit() {
   checkpoint::Manifest manifest = options_.manifest;
   manifest.progress = progress_;
-  const checkpoint::BetweenBlocks between_blocks = [this] { pass_block(); };
-  store_.commit(id_, std::move(manifest), world_.size(), between_blocks);
-  const std::string not_removed = reason_of([&] { store_.collect(options_.retention, between_blocks); });
-  if (!not_removed.empty()) log::warning("old checkpoints stay: " + not_removed);
+  store_.commit(id_, std::move(manifest), world_.size(), [this] { pass_block(); });
+}
+
+void Checkpointer::collect() {
+  const std::string reason =
+      reason_of([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
+  if (!reason.empty()) log::warning("old checkpoints stay: " + reason);
+}
+
+void Checkpointer::start(void (Checkpointer::*work)()) {
+  outcome_.reset();
+  if (!leads()) return;
+  work_ = std::async(std::launch::async, [this, work] { return reason_of([&] { (this->*work)(); }); });
 }
 
 checkpoint::SaveTidings Checkpointer::tidings() {
@@ -156,16 +168,16 @@ void Checkpointer::wait(std::chrono::milliseconds time) {
 
 std::optional<SaveReport> Checkpointer::hear(const checkpoint::SaveTidings& all) {
   switch (round_.hear(all)) {
-    case checkpoint::SaveRound::Next::wait:
+    case checkpoint::SaveRound::Next::nothing:
       return std::nullopt;
     case checkpoint::SaveRound::Next::commit:
-      outcome_.reset();
-      if (leads()) {
-        work_ = std::async(std::launch::async, [this] { return reason_of([this] { commit(); }); });
-      }
+      start(&Checkpointer::commit);
       return std::nullopt;
-    case checkpoint::SaveRound::Next::good:
-      return end(true);
+    case checkpoint::SaveRound::Next::good: {
+      SaveReport report = end(true);
+      start(&Checkpointer::collect);
+      return report;
+    }
     case checkpoint::SaveRound::Next::bad:
       return end(false);
   }

@@ -36,6 +36,7 @@ class Checkpointer {
     std::string folder;
     checkpoint::Retention retention;
     checkpoint::Manifest manifest;  // without progress and files
+    bool between_steps = true;      // some will be made while training goes on
     // Around all waits for this rank's own disk, on the thread that waits, and again with true whenever the
     // disk has got on meanwhile.
     std::function<void(bool computes)> computing = nullptr;
@@ -56,7 +57,7 @@ class Checkpointer {
   void begin(const checkpoint::Progress& progress, bool training_waits = false);
   // What this rank has to tell.
   checkpoint::SaveTidings tidings();
-  // What all have told: goes on to the next state, and reports when that is the end of the checkpoint.
+  // What all have told: goes on to the next state, and reports when the checkpoint is there or will not be.
   std::optional<SaveReport> hear(const checkpoint::SaveTidings& all);
   // For those who have nothing else to do: waits so long, or until this rank's disk is done.
   void wait(std::chrono::milliseconds time);
@@ -65,11 +66,14 @@ class Checkpointer {
   bool leads() const { return world_.rank() == 0; }
   bool is_busy() const;  // this rank's disk, on a thread of its own
   void tell_computing(bool computes) const;
+  // Of the leader, on a thread of its own.
+  void start(void (Checkpointer::*work)());
   // On the thread that works with the disk, which it counts; ends the work when it is given up.
   void pass_block();
   void write(const std::vector<checkpoint::OutgoingPiece>& pieces,
              const checkpoint::BetweenBlocks& between_blocks);
   void commit();
+  void collect();
   SaveReport end(bool is_good);
 
   const comm::Communicator& world_;

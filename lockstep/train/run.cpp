@@ -25,6 +25,7 @@
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/rebalance.h"
 #include "lockstep/train/replicas.h"
+#include "lockstep/train/save_rule.h"
 #include "lockstep/train/settings.h"
 #include "lockstep/train/sources.h"
 #include "lockstep/train/state_names.h"
@@ -240,6 +241,7 @@ class Training::Impl {
             .folder = hooks_.checkpoints,
             .retention = {.last = run_.checkpoint.keep_last, .every = run_.checkpoint.keep_every},
             .manifest = std::move(manifest),
+            .between_steps = saves_between_steps(run_.checkpoint),
             .computing = hooks_.computing,
             .lost = hooks_.lost});
   }

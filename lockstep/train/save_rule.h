@@ -31,4 +31,7 @@ struct LastSave {
 // best_interval_seconds(), the first time after a minute. Pure.
 bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, const LastSave& last);
 
+// Whether it is ever time before the run ends.
+bool saves_between_steps(const spec::Checkpoint& checkpoint);
+
 }  // namespace lockstep::train

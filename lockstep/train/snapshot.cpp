@@ -19,11 +19,20 @@ std::span<float> Snapshot::place_of(int quantity, std::size_t piece) const {
   return {reinterpret_cast<float*>(copy_.bytes().data()) + begin, pieces_[piece].share.size()};
 }
 
+// Kept for all copies.
+void Snapshot::allocate() {
+  if (!copy_.bytes().empty()) return;
+  copy_ = LargeMemory(static_cast<std::size_t>(weights_.quantities()) * begins_.back() * sizeof(float));
+}
+
+void Snapshot::prepare() {
+  allocate();
+  preparing_ = std::jthread([this](const std::stop_token& stop) { copy_.take_room(stop); });
+}
+
 std::vector<checkpoint::OutgoingPiece> Snapshot::take() {
-  // Kept for the next one.
-  if (copy_.bytes().empty()) {
-    copy_ = LargeMemory(static_cast<std::size_t>(weights_.quantities()) * begins_.back() * sizeof(float));
-  }
+  if (preparing_.joinable()) preparing_.join();
+  allocate();
   for (int quantity = 0; quantity < weights_.quantities(); ++quantity) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) copy(quantity, pieces_[i], place_of(quantity, i));
   }

@@ -4,15 +4,28 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <stop_token>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace lockstep {
 namespace {
 
 bool is_zero(ConstBytes bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// In whole pages.
+std::size_t resident_bytes(const LargeMemory& memory) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages((memory.bytes().size() + page - 1) / page);
+  EXPECT_EQ(::mincore(memory.bytes().data(), memory.bytes().size(), pages.data()), 0);
+  return page * static_cast<std::size_t>(
+                    std::ranges::count_if(pages, [](unsigned char entry) { return (entry & 1U) != 0; }));
 }
 
 TEST(LargeMemory, IsZerosThatCanBeFilled) {
@@ -23,6 +36,22 @@ TEST(LargeMemory, IsZerosThatCanBeFilled) {
     std::ranges::fill(memory.bytes(), std::byte{7});
     EXPECT_EQ(memory.bytes().back(), std::byte{7});
   }
+}
+
+TEST(LargeMemory, TakesItsRoomAheadAndKeepsWhatIsThere) {
+  const LargeMemory memory((std::size_t{40} << 20) + 3);
+  memory.bytes().back() = std::byte{7};
+  std::stop_source stopped;
+  stopped.request_stop();
+  memory.take_room(stopped.get_token());
+  EXPECT_LT(resident_bytes(memory), memory.bytes().size() / 2);
+  memory.take_room({});
+#ifdef MADV_POPULATE_WRITE
+  EXPECT_GE(resident_bytes(memory), memory.bytes().size());
+#endif
+  EXPECT_EQ(memory.bytes().back(), std::byte{7});
+  EXPECT_TRUE(is_zero(memory.bytes().first(memory.bytes().size() - 1)));
+  LargeMemory().take_room({});
 }
 
 TEST(LargeMemory, HasOneOwner) {

@@ -98,7 +98,7 @@ class ElasticProgram : public TrainProgram {
   // As the run that was never disturbed: each step once, with the same numbers; and nothing is left behind.
   void expect_whole(const std::string& run, const Finished& finished) {
     ASSERT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
-    EXPECT_EQ(steps_of(run), steps_of("whole"));
+    expect_same_steps(run, "whole");
     EXPECT_EQ(hash_of(run), hash_of("whole"));
     EXPECT_THAT(finished.output,
                 ::testing::HasSubstr(fmt::format("done after {} of {} steps", steps_, steps_)));

@@ -40,7 +40,7 @@ TEST_F(TwoHosts, ACopyOnEachGivesTheBitsOfOneProcess) {
       train_on_both({"2", "2"}, {"--parallelism.zero_stage", "3", "--parallelism.zero_scope", "host",
                                  "--job.dump_folder", folder_.path("shared")});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
-  EXPECT_EQ(steps_of("shared"), steps_of("alone"));
+  expect_same_steps("shared", "alone");
   EXPECT_TRUE(read_file(folder_.path("shared") + "/model/model.safetensors") ==
               read_file(folder_.path("alone") + "/model/model.safetensors"));
 }

@@ -27,7 +27,7 @@ class LayoutProgram : public TrainProgram {
   }
 
   void expect_same_runs(const std::string& run, const std::string& expected) {
-    EXPECT_EQ(steps_of(run), steps_of(expected)) << run;
+    expect_same_steps(run, expected);
     EXPECT_TRUE(model_of(run) == model_of(expected)) << run << " has other weights than " << expected;
   }
 

@@ -15,7 +15,7 @@ TEST_F(Mpirun, StartsTheRanksOfARunAndTheBitsStay) {
   const Finished finished = run_shell("mpirun --allow-run-as-root --oversubscribe -n 3 \"$LOCKSTEP\" train " +
                                       run_ + " --job.dump_folder " + folder_.path("three"));
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
-  EXPECT_EQ(steps_of("three"), steps_of("alone"));
+  expect_same_steps("three", "alone");
 }
 
 }  // namespace

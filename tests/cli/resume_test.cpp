@@ -17,6 +17,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -70,7 +71,7 @@ class ResumedProgram : public TrainProgram {
 
   // As a run that nobody has interrupted: each step once, with the same numbers.
   void expect_whole(const std::string& run) {
-    EXPECT_EQ(steps_of(run), steps_of("whole"));
+    expect_same_steps(run, "whole");
     EXPECT_EQ(hash_of(run), hash_of("whole"));
     EXPECT_TRUE(read_file(folder_.path(run) + "/model/model.safetensors") ==
                 read_file(folder_.path("whole") + "/model/model.safetensors"));
@@ -100,6 +101,20 @@ TEST_F(ResumedProgram, ASignalAndAnotherLayoutLeaveNoTrace) {
     expect_whole(run);
     EXPECT_FALSE(std::filesystem::exists(folder_.path(run) + "/lock"));
   }
+}
+
+// The disk is still at one checkpoint when steps have passed, and at the removal of old ones after it.
+TEST_F(ResumedProgram, EveryCheckpointOfASlowDiskIsGood) {
+  Flags arguments = flags_of("slow", {"--checkpoint.interval", "1", "--workers", "2"});
+  arguments.insert(arguments.begin(), {"train", run_});
+  const Finished ended = run_program(
+      arguments,
+      {{"LOCKSTEP_FAILPOINTS", "checkpoint.shard.begun:sleep(100);checkpoint.collect.begun:sleep(50)"}});
+  ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
+  for (const nlohmann::json& step : steps_of("slow")) {
+    EXPECT_FALSE(step.contains("checkpoint/failed")) << step;
+  }
+  EXPECT_THAT(ended.output, ContainsRegex("wrote .*/step-[0-9]+ in (.|\n)*wrote .*/step-[0-9]+ in "));
 }
 
 TEST_F(ResumedProgram, SoDoesAKill) {
@@ -185,7 +200,7 @@ TEST_F(ResumedProgram, WeightsGoToHuggingFaceFoldersAndBack) {
   };
   begin_with("from-folder", exported);
   begin_with("from-checkpoint", folder_.path("store"));
-  EXPECT_EQ(steps_of("from-folder"), steps_of("from-checkpoint"));
+  expect_same_steps("from-folder", "from-checkpoint");
   const Finished bad =
       run_program({"checkpoint", "export", folder_.path("whole"), "--hf", exported, "--dtype", "int8"});
   EXPECT_EQ(bad.exit_code, 2);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <sstream>
@@ -79,6 +80,16 @@ steps = 3
       steps.push_back(std::move(step));
     }
     return steps;
+  }
+
+  // Names the first step that is not the same.
+  void expect_same_steps(const std::string& run, const std::string& expected) {
+    const std::vector<nlohmann::json> steps = steps_of(run);
+    const std::vector<nlohmann::json> others = steps_of(expected);
+    EXPECT_EQ(steps.size(), others.size()) << run;
+    const auto [step, other] = std::ranges::mismatch(steps, others);
+    if (step == steps.end() || other == others.end()) return;
+    ADD_FAILURE() << run << " has " << *step << ", but " << expected << " has " << *other;
   }
 
   TemporaryFolder folder_;

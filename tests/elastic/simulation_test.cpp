@@ -93,7 +93,8 @@ class Mistakes : public ::testing::TestWithParam<Mistake> {};
 TEST_P(Mistakes, AreFound) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     const std::string violation = simulate(seed, GetParam()).violation;
-    if (violation.empty()) continue;
+    // Damage to bytes that never reached the disk is refused by the disk: that is not how it is to be found.
+    if (violation.empty() || violation.starts_with("internal error")) continue;
     std::cout << "seed " << seed << ": " << violation << "\n";
     return;
   }
