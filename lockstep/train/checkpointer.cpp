@@ -51,6 +51,17 @@ std::string reason_of(const Work& work) {
   }
 }
 
+template <typename Work>
+void attempt_removal(const Work& work) {
+  const std::string reason = reason_of(work);
+  if (!reason.empty()) log::warning("old checkpoints stay: " + reason);
+}
+
+template <typename Result>
+bool is_under_way(const std::future<Result>& work) {
+  return work.valid() && work.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+}
+
 // Better than to find out after most of it was written.
 void require_room(const std::string& folder, const std::vector<checkpoint::OutgoingPiece>& pieces) {
   std::uintmax_t needed = 0;
@@ -87,9 +98,9 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool training_wai
   id_ = fmt::format("{:x}-{}", run_id_, ++attempts_);
   progress_ = progress;
   report_ = {.step = progress.step};
-  outcome_.reset();  // of removing old ones
   round_.begin();
   if (training_waits || weights_.is_on_disk()) {
+    wait_for_removal();
     tell_computing(true);
     outcome_ = reason_of([this] {
       write(snapshot_.in_place(), [this] {
@@ -119,6 +130,7 @@ void Checkpointer::pass_block() {
 
 void Checkpointer::write(const std::vector<checkpoint::OutgoingPiece>& pieces,
                          const checkpoint::BetweenBlocks& between_blocks) {
+  if (removal_.valid()) removal_.wait();
   between_blocks();
   checkpoint::CheckpointStore store = store_;
   store.begin(progress_.step, id_);
@@ -131,31 +143,24 @@ void Checkpointer::commit() {
   checkpoint::Manifest manifest = options_.manifest;
   manifest.progress = progress_;
   store_.commit(id_, std::move(manifest), world_.size(), [this] { pass_block(); });
+  attempt_removal([this] { store_.remove_leftovers(); });
 }
 
-void Checkpointer::collect() {
-  const std::string reason =
-      reason_of([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
-  if (!reason.empty()) log::warning("old checkpoints stay: " + reason);
-}
-
-void Checkpointer::start(void (Checkpointer::*work)()) {
-  outcome_.reset();
-  if (!leads()) return;
-  work_ = std::async(std::launch::async, [this, work] { return reason_of([&] { (this->*work)(); }); });
+void Checkpointer::remove_old() {
+  attempt_removal([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
 }
 
 checkpoint::SaveTidings Checkpointer::tidings() {
-  if (work_.valid() && !is_busy()) {
+  if (work_.valid() && !is_under_way(work_)) {
     outcome_ = work_.get();
-    if (std::exchange(awaited_, std::nullopt)) tell_computing(false);
+    stop_waiting();
   }
   if (outcome_) round_.settle(outcome_->empty());
   return round_.tidings();
 }
 
 bool Checkpointer::is_busy() const {
-  return work_.valid() && work_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  return is_under_way(work_) || is_under_way(removal_);
 }
 
 void Checkpointer::wait(std::chrono::milliseconds time) {
@@ -163,21 +168,35 @@ void Checkpointer::wait(std::chrono::milliseconds time) {
   // A disk that hangs must be seen to: only what it has done counts.
   const std::uint64_t blocks = blocks_.load(std::memory_order_relaxed);
   if (std::exchange(awaited_, blocks) != blocks) tell_computing(true);
-  work_.wait_for(time);
+  if (is_under_way(work_)) {
+    work_.wait_for(time);
+  } else {
+    removal_.wait_for(time);
+  }
+}
+
+void Checkpointer::stop_waiting() {
+  if (std::exchange(awaited_, std::nullopt)) tell_computing(false);
+}
+
+void Checkpointer::wait_for_removal() {
+  while (is_under_way(removal_)) wait(kLook);
+  stop_waiting();
 }
 
 std::optional<SaveReport> Checkpointer::hear(const checkpoint::SaveTidings& all) {
   switch (round_.hear(all)) {
-    case checkpoint::SaveRound::Next::nothing:
+    case checkpoint::SaveRound::Next::wait:
       return std::nullopt;
     case checkpoint::SaveRound::Next::commit:
-      start(&Checkpointer::commit);
+      outcome_.reset();
+      if (leads()) {
+        work_ = std::async(std::launch::async, [this] { return reason_of([this] { commit(); }); });
+      }
       return std::nullopt;
-    case checkpoint::SaveRound::Next::good: {
-      SaveReport report = end(true);
-      start(&Checkpointer::collect);
-      return report;
-    }
+    case checkpoint::SaveRound::Next::good:
+      if (leads()) removal_ = std::async(std::launch::async, [this] { remove_old(); });
+      return end(true);
     case checkpoint::SaveRound::Next::bad:
       return end(false);
   }

@@ -57,23 +57,24 @@ class Checkpointer {
   void begin(const checkpoint::Progress& progress, bool training_waits = false);
   // What this rank has to tell.
   checkpoint::SaveTidings tidings();
-  // What all have told: goes on to the next state, and reports when the checkpoint is there or will not be.
+  // What all have told: goes on to the next state, and reports when that is the end of the checkpoint.
   std::optional<SaveReport> hear(const checkpoint::SaveTidings& all);
   // For those who have nothing else to do: waits so long, or until this rank's disk is done.
   void wait(std::chrono::milliseconds time);
+  // Old checkpoints are removed while training goes on and the next one is begun: returns when they are.
+  void wait_for_removal();
 
  private:
   bool leads() const { return world_.rank() == 0; }
-  bool is_busy() const;  // this rank's disk, on a thread of its own
+  bool is_busy() const;  // this rank's disk, on threads of its own
   void tell_computing(bool computes) const;
-  // Of the leader, on a thread of its own.
-  void start(void (Checkpointer::*work)());
   // On the thread that works with the disk, which it counts; ends the work when it is given up.
   void pass_block();
   void write(const std::vector<checkpoint::OutgoingPiece>& pieces,
              const checkpoint::BetweenBlocks& between_blocks);
   void commit();
-  void collect();
+  void remove_old();
+  void stop_waiting();
   SaveReport end(bool is_good);
 
   const comm::Communicator& world_;
@@ -88,6 +89,7 @@ class Checkpointer {
   checkpoint::Progress progress_;
   std::future<std::string> work_;       // of this rank in this state: why it failed, or nothing
   std::optional<std::string> outcome_;  // of work that has ended
+  std::future<void> removal_;           // of old ones, by the leader; no other work of it goes on meanwhile
   std::atomic<bool> is_given_up_ = false;
   std::atomic<std::uint64_t> blocks_ = 0;  // that this rank's disk has got through
   std::optional<std::uint64_t> awaited_;   // those that were told of; none: nobody waits for the disk

@@ -49,6 +49,7 @@ std::string StepBoundary::finish(const checkpoint::Progress& progress) {
                                           progress.step, last_.reason));
     }
   }
+  checkpointer_->wait_for_removal();
   return newest_->path;
 }
 
@@ -70,15 +71,12 @@ void StepBoundary::drain() {
 StepBoundary::Heard StepBoundary::exchange(bool stop, bool save) {
   const checkpoint::SaveTidings mine =
       checkpointer_ == nullptr ? checkpoint::SaveTidings() : checkpointer_->tidings();
-  std::array<std::int64_t, 7> sums = {stop ? 1 : 0,   save ? 1 : 0, mine.written,  mine.failed,
-                                      mine.committed, mine.refused, mine.collected};
+  std::array<std::int64_t, 6> sums = {stop ? 1 : 0, save ? 1 : 0,   mine.written,
+                                      mine.failed,  mine.committed, mine.refused};
   world_.all_reduce(std::as_writable_bytes(std::span(sums)), {.dtype = DType::int64});
   if (checkpointer_ != nullptr) {
-    const auto report = checkpointer_->hear({.written = sums[2],
-                                             .failed = sums[3],
-                                             .committed = sums[4],
-                                             .refused = sums[5],
-                                             .collected = sums[6]});
+    const auto report = checkpointer_->hear(
+        {.written = sums[2], .failed = sums[3], .committed = sums[4], .refused = sums[5]});
     if (report) take(*report);
   }
   return {.stop = sums[0] > 0, .save = sums[1] > 0};

@@ -49,6 +49,7 @@ void save(CheckpointStore& store, Disk& disk, std::int64_t step, int attempt, Pr
   testing::save(store, disk, content, kCut, testing::manifest_of(content, step), std::to_string(attempt));
   promise.newest = attempt;
   promise.steps.insert(step);
+  store.remove_leftovers();
   store.collect({.last = kKept});
 }
 

@@ -95,6 +95,7 @@ TEST_F(Store, LeavesAloneWhatIsNotItsOwn) {
     folder_.write("s/" + std::string(name), "mine");
   }
   const auto before = names();
+  store_.remove_leftovers();
   store_.collect({.last = 1});
   EXPECT_THAT(store_.incomplete(), ElementsAre());
   EXPECT_THAT(steps(), ElementsAre(5));
@@ -204,6 +205,14 @@ TEST_F(Store, ACommitCanBeGivenUpUntilItCounts) {
   EXPECT_EQ(variant_of(path("step-5")), 2);
 }
 
+// Ranks that hear of a checkpoint before its leader does may be at the next one already.
+TEST_F(Store, CollectingLeavesAloneWhatIsBeingWritten) {
+  for (const std::int64_t step : {5, 10}) save(step);
+  folder_.write("s/step-15.partial-next/rank-1.safetensors", "half");
+  EXPECT_THAT(store_.collect({.last = 1}), ElementsAre(5));
+  EXPECT_THAT(names(), UnorderedElementsAre("step-10", "step-15.partial-next", "latest"));
+}
+
 TEST_F(Store, CollectingCanBeGivenUp) {
   for (const std::int64_t step : {5, 10, 15}) save(step);
   int calls = 0;
@@ -304,6 +313,7 @@ TEST_F(Store, WhatCannotBeReadIsNotRemoved) {
   std::filesystem::create_directory(path("step-5/COMMIT"));
   save(6);
   EXPECT_THAT(steps(), ElementsAre(6));
+  store_.remove_leftovers();
   store_.collect({.last = 1});
   std::filesystem::remove(path("step-5/COMMIT"));
   std::filesystem::rename(path("step-5/elsewhere"), path("step-5/COMMIT"));
@@ -311,14 +321,14 @@ TEST_F(Store, WhatCannotBeReadIsNotRemoved) {
   EXPECT_EQ(variant_of(path("step-5")), 1);
 }
 
-TEST_F(Store, CollectsWhatDeadAttemptsHaveLeft) {
+TEST_F(Store, RemovesWhatDeadAttemptsHaveLeft) {
   save(5);
   folder_.write("s/step-6.partial-x/rank-0.safetensors", "half");
   folder_.write("s/step-6/manifest.json", "never committed");
   folder_.write("s/step-4.old-x/rank-0.safetensors", "being removed");
   store_.begin(7, "mine");
   EXPECT_EQ(store_.incomplete().size(), 4U);
-  store_.collect({.last = 1});
+  store_.remove_leftovers();
   EXPECT_THAT(names(), UnorderedElementsAre("step-5", "step-7.partial-mine", "latest"));
   store_.abandon(7, "mine");
   EXPECT_THAT(names(), UnorderedElementsAre("step-5", "latest"));

@@ -30,6 +30,7 @@ void save(const std::string& folder, std::int64_t step, int variant, std::int64_
     throw;
   }
   try {
+    store.remove_leftovers();
     store.collect({.last = 1});
   } catch (const std::exception& error) {
     log::warning(fmt::format("old checkpoints stay: {}", error.what()));

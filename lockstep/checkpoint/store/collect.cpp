@@ -63,7 +63,6 @@ std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention,
     good_.erase(entry.path);
     if (!good_steps.contains(entry.step)) removed.push_back(entry.step);
   }
-  remove_leftovers();
   return removed;
 }
 

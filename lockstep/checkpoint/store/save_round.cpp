@@ -10,13 +10,13 @@ SaveTidings& SaveTidings::operator+=(const SaveTidings& other) {
   failed += other.failed;
   committed += other.committed;
   refused += other.refused;
-  collected += other.collected;
   return *this;
 }
 
 void SaveRound::begin() {
   LOCKSTEP_CHECK(is_idle());
-  enter(State::writing, Next::nothing);
+  state_ = State::writing;
+  outcome_.reset();
 }
 
 SaveTidings SaveRound::tidings() const {
@@ -24,24 +24,24 @@ SaveTidings SaveRound::tidings() const {
   if (!outcome_) return tidings;
   if (state_ == State::writing) (*outcome_ ? tidings.written : tidings.failed) = 1;
   if (state_ == State::committing) (*outcome_ ? tidings.committed : tidings.refused) = 1;
-  if (state_ == State::collecting) tidings.collected = 1;
   return tidings;
 }
 
 SaveRound::Next SaveRound::hear(const SaveTidings& all) {
   if (state_ == State::writing && all.written + all.failed == ranks_) {
-    return all.failed > 0 ? enter(State::idle, Next::bad) : enter(State::committing, Next::commit);
+    if (all.failed > 0) return end(false);
+    state_ = State::committing;
+    outcome_.reset();
+    return Next::commit;
   }
-  if (state_ == State::committing && all.committed > 0) return enter(State::collecting, Next::good);
-  if (state_ == State::committing && all.refused > 0) return enter(State::idle, Next::bad);
-  if (state_ == State::collecting && all.collected > 0) return enter(State::idle, Next::nothing);
-  return Next::nothing;
+  if (state_ == State::committing && all.committed + all.refused > 0) return end(all.committed > 0);
+  return Next::wait;
 }
 
-SaveRound::Next SaveRound::enter(State state, Next next) {
-  state_ = state;
+SaveRound::Next SaveRound::end(bool is_good) {
+  state_ = State::idle;
   outcome_.reset();
-  return next;
+  return is_good ? Next::good : Next::bad;
 }
 
 }  // namespace lockstep::checkpoint

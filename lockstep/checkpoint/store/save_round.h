@@ -11,8 +11,7 @@ struct SaveTidings {
   std::int64_t written = 0;  // ranks whose part is on the disk
   std::int64_t failed = 0;   // ranks whose part will never be
   std::int64_t committed = 0;
-  std::int64_t refused = 0;    // by the leader, which could not commit
-  std::int64_t collected = 0;  // by the leader, which has removed what is not to be kept, or tried to
+  std::int64_t refused = 0;  // by the leader, which could not commit
 
   SaveTidings& operator+=(const SaveTidings& other);
   bool operator==(const SaveTidings&) const = default;
@@ -22,23 +21,20 @@ struct SaveTidings {
 // the same calls in the same order; what one rank's disk does becomes known to the others through tidings,
 // which the caller sums: so all go from one state to the next together.
 //
-//   idle --begin()--> writing --all have written--> committing --the leader has--> collecting --it has-->
-//   idle
-//                        \--one has failed---> idle     \--it could not---> idle
+//   idle --begin()--> writing --all have written--> committing --the leader has--> idle
+//                        \--one has failed---------------------------------------> idle
 class SaveRound {
  public:
-  // What hear() asks for: nothing; the leader commits; the checkpoint is there, and the leader removes those
-  // that are not to be kept; there will be none.
-  enum class Next { nothing, commit, good, bad };
+  // What hear() asks for: nothing; the leader commits; it is over.
+  enum class Next { wait, commit, good, bad };
 
   explicit SaveRound(int ranks) : ranks_(ranks) {}
 
   bool is_idle() const { return state_ == State::idle; }
   bool is_writing() const { return state_ == State::writing; }
-  bool is_committing() const { return state_ == State::committing; }
   void begin();  // when idle
   // What this rank was to do in this state is done, or has failed: its part is written; on the leader, it is
-  // committed, or old ones are removed, which nothing depends on.
+  // committed.
   void settle(bool is_good) { outcome_ = is_good; }
   // What this rank has to tell.
   SaveTidings tidings() const;
@@ -46,8 +42,8 @@ class SaveRound {
   Next hear(const SaveTidings& all);
 
  private:
-  enum class State { idle, writing, committing, collecting };
-  Next enter(State state, Next next);
+  enum class State { idle, writing, committing };
+  Next end(bool is_good);
 
   int ranks_;
   State state_ = State::idle;

@@ -73,7 +73,10 @@ class CheckpointStore {
   // Removes what was begun. Does not throw.
   void abandon(std::int64_t step, const std::string& id) noexcept;
 
-  // Removes checkpoints that are not to be kept, and what attempts that died have left. Those of `last` count
+  // Removes what attempts that died have left, those of this object excepted: for a moment when nobody else
+  // writes.
+  void remove_leftovers();
+  // Removes checkpoints that are not to be kept, while the next one may be written. Those of `last` count
   // only after they have been read again and found good, by this object once; bad ones are named in a
   // warning, and removed when a newer one is good. The newest good one always stays, and so does the one that
   // this object has committed last, whatever is newer; without a good one nothing is removed. Returns the
@@ -87,7 +90,6 @@ class CheckpointStore {
                     const BetweenBlocks& between_blocks);
   void settle(std::int64_t step, const std::string& id) noexcept;
   void remove_checkpoint(const std::string& path);
-  void remove_leftovers();
   bool is_good(const std::string& path, const BetweenBlocks& between_blocks);
 
   std::string folder_;

@@ -18,7 +18,6 @@ std::vector<std::byte> to_bytes(const DataMessage& message) {
   add(message.tidings.failed);
   add(message.tidings.committed);
   add(message.tidings.refused);
-  add(message.tidings.collected);
   add(message.pieces.size());
   for (const Range& piece : message.pieces) {
     add(piece.begin);
@@ -50,7 +49,6 @@ DataMessage data_message(const std::vector<std::byte>& bytes) {
   message.tidings.failed = signed_next();
   message.tidings.committed = signed_next();
   message.tidings.refused = signed_next();
-  message.tidings.collected = signed_next();
   for (std::uint64_t pieces = next(); pieces > 0; --pieces) {
     const std::uint64_t begin = next();
     message.pieces.push_back({begin, next()});

@@ -38,37 +38,34 @@ void Saver::commit() {
   store_.commit(id_, manifest_of(step_), options_.ranks);
   if (world_.shared_disk.is_down()) return;
   world_.see_commit(step_);
-}
-
-void Saver::collect() {
   try {
+    store_.remove_leftovers();
     store_.collect({.last = world_.scenario.keep_last});
   } catch (const std::exception& error) {
     world_.trace("old checkpoints stay: {}", error.what());
   }
 }
 
-void Saver::hear(const checkpoint::SaveTidings& all) {
+std::optional<std::int64_t> Saver::hear(const checkpoint::SaveTidings& all) {
   using Next = checkpoint::SaveRound::Next;
   Next next = round_.hear(all);
   const bool is_hasty = world_.scenario.mistake == Mistake::commits_before_all_have_written;
-  if (is_hasty && next == Next::nothing && round_.is_writing() && all.written > 0) {
+  if (is_hasty && next == Next::wait && round_.is_writing() && all.written > 0) {
     next = round_.hear({.written = options_.ranks});
   }
   switch (next) {
-    case Next::nothing:
+    case Next::wait:
       break;
     case Next::commit:
       if (leads()) work(world_.random.milliseconds(1, 100), [this] { commit(); });
       break;
     case Next::good:
-      if (leads()) work(world_.random.milliseconds(1, 100), [this] { collect(); });
-      saved_ = step_;
-      break;
+      return step_;
     case Next::bad:
       abandon();
       break;
   }
+  return std::nullopt;
 }
 
 void Saver::work(Time time, const std::function<void()>& body) {
@@ -85,7 +82,7 @@ void Saver::work(Time time, const std::function<void()>& body) {
     if (!reason.empty()) world_.trace("member {:x} cannot save step {}: {}", worker_.id(), step_, reason);
     const bool went_down = world_.shared_disk.is_down();
     const bool is_believed = world_.scenario.mistake == Mistake::believes_failed_commits && leads() &&
-                             round_.is_committing() && !reason.empty();
+                             !round_.is_writing() && !reason.empty();
     if (is_believed) world_.see_commit(step_);
     world_.settle_shared_disk(worker_);
     if (!worker_.is_alive()) return;

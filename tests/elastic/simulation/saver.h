@@ -31,9 +31,8 @@ class Saver {
   bool is_idle() const { return round_.is_idle(); }
   void begin(std::int64_t step, const Cells& cells);  // when idle
   checkpoint::SaveTidings tidings() const { return round_.tidings(); }
-  void hear(const checkpoint::SaveTidings& all);
-  // The step of the last checkpoint that is known to all.
-  std::optional<std::int64_t> saved() const { return saved_; }
+  // The step of a checkpoint that is now known to all.
+  std::optional<std::int64_t> hear(const checkpoint::SaveTidings& all);
   // Calls `then` when this worker's disk has ended what it does; what was not committed then is not.
   void stop(std::function<void()> then);
 
@@ -43,7 +42,6 @@ class Saver {
   void work(Time time, const std::function<void()>& body);
   void write(const Cells& cells);
   void commit();
-  void collect();
   void abandon();
   void end();
 
@@ -55,7 +53,6 @@ class Saver {
   int attempts_ = 0;
   std::string id_;  // of the attempt under way
   std::int64_t step_ = 0;
-  std::optional<std::int64_t> saved_;
   bool works_ = false;
   std::function<void()> then_;
 };

@@ -256,9 +256,9 @@ void Worker::drain(bool is_end) {
 void Worker::hear_tidings() {
   const Inbox::ByRank& all = inbox().tidings[round_];
   if (!has_all(all)) return;
-  saver_->hear(sum_of_tidings(all));
+  const std::optional<std::int64_t> saved = saver_->hear(sum_of_tidings(all));
   if (!is_ending_ && saver_->is_idle()) return ask_for_place("members have come");
-  if (is_ending_ && saver_->is_idle() && saver_->saved() == held_.step) {
+  if (is_ending_ && saved == held_.step) {
     world_.checker.see_leave(held_.step);
     return leave();
   }
