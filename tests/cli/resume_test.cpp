@@ -124,6 +124,15 @@ TEST_F(ResumedProgram, SoDoesAKill) {
   expect_whole("killed");
 }
 
+TEST_F(ResumedProgram, ARunThatIsFurtherThanAskedForSaysSo) {
+  ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
+  const std::string before = hash_of("whole");
+  const Finished ended = train_to_the_end("whole", {"--resume", "auto", "--training.steps", "30"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.error_output;
+  EXPECT_THAT(ended.output, HasSubstr("done after 100 steps, which is more than training.steps = 30, loss"));
+  EXPECT_EQ(hash_of("whole"), before);
+}
+
 TEST_F(ResumedProgram, ARunIsResumedIntoAnotherFolder) {
   ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
   const std::int64_t oldest = oldest_of("whole");

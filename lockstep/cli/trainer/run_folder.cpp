@@ -325,9 +325,13 @@ void RunFolder::tell_model() {
 }
 
 void RunFolder::finish(const train::RunSummary& summary) {
+  // A run that is resumed may be further than it is asked to go.
+  const std::string steps = summary.steps > run_.training.steps
+                                ? fmt::format("{} steps, which is more than training.steps = {}",
+                                              summary.steps, run_.training.steps)
+                                : fmt::format("{} of {} steps", summary.steps, run_.training.steps);
   log_->say(fmt::format(
-      "{} after {} of {} steps, loss {:.4f}{}{}", summary.stopped ? "stopped" : "done", summary.steps,
-      run_.training.steps, summary.loss,
+      "{} after {}, loss {:.4f}{}{}", summary.stopped ? "stopped" : "done", steps, summary.loss,
       summary.bad_steps > 0 ? fmt::format(", {} steps skipped", summary.bad_steps) : "",
       summary.stopped && run_.checkpoint.enabled ? "; the same command with --resume auto goes on" : ""));
 }
