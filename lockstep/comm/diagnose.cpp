@@ -252,11 +252,10 @@ std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpo
     if (std::exception_ptr error = contract_broken(operation, {*before, sequence, where}, endpoint))
       return error;
   }
-  // Those it hears may have sent all it needs and left.
-  if (operation.script->hears()) return nullptr;
   for (const Script::Round& round : operation.script->rounds()) {
     for (const Script::Peer& peer : round.peers) {
-      if (endpoint.alive(group.members[peer.rank])) continue;
+      // One that only sends may have done that and left.
+      if (peer.sends == 0 || endpoint.alive(group.members[peer.rank])) continue;
       // A rank that fails says why before it goes: by now it can be read.
       if (std::exception_ptr error = failure_elsewhere(operation, endpoint)) return error;
       return std::make_exception_ptr(PeerLost({.operation = operation_name(operation.contract),

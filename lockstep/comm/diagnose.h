@@ -36,7 +36,7 @@ void listen(Operation& operation, transport::Endpoint& endpoint);
 
 // For an operation that is about to begin, when it will hear nothing of its peers or the one before it did
 // not: such a one ends well whatever the others do. The error to end it with, if they have failed, have made
-// another call before, or, when nothing will be heard of them, are gone; otherwise null.
+// another call before, or are gone although it has something to send to them; otherwise null.
 std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpoint& endpoint);
 
 // For an operation that has not moved for a while: the error to end it with, or null while there is still

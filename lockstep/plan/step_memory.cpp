@@ -151,10 +151,7 @@ std::uint64_t optimizer_bytes(const spec::RunSpec& run) {
 // Only of a run that saves on its way: at its end the state is written from where it is. Ranks that hold the
 // same write a part of it each, so that all of data-parallel ones together have one copy.
 std::uint64_t checkpoint_memory(const spec::RunSpec& run, int world, std::uint64_t parameters) {
-  const spec::Checkpoint& checkpoint = run.checkpoint;
-  const bool saves_on_the_way =
-      checkpoint.enabled && (checkpoint.interval != 0 || checkpoint.interval_seconds > 0);
-  if (!saves_on_the_way || run.zero.offload != spec::Offload::none) return 0;
+  if (!spec::saves_on_the_way(run) || run.zero.offload != spec::Offload::none) return 0;
   const auto writers = static_cast<std::uint64_t>(mesh_of(run, world).size(Axis::data));
   return (parameters + writers - 1) / writers * (sizeof(float) + moment_bytes(run));
 }

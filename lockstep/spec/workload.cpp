@@ -88,6 +88,12 @@ std::optional<std::int64_t> recompute_stride(const Parallelism& parallelism) {
   return whole && stride >= 1 && stride <= 10000 ? std::optional(stride) : std::nullopt;
 }
 
+bool saves_on_the_way(const RunSpec& run) {
+  const Checkpoint& checkpoint = run.checkpoint;
+  const bool by_steps = checkpoint.interval != 0 && checkpoint.interval < run.training.steps;
+  return checkpoint.enabled && (by_steps || checkpoint.interval_seconds > 0);
+}
+
 std::int64_t targets_per_sample(const RunSpec& run) {
   return run.model.name == ModelFamily::mlp ? 1 : run.training.seq_len;
 }

@@ -30,6 +30,9 @@ std::optional<std::int64_t> recompute_stride(const Parallelism& parallelism);
 // What one sample adds to the loss: the tokens of a sequence, or the one class of a dense sample.
 std::int64_t targets_per_sample(const RunSpec& run);
 
+// Whether checkpoints are made while it trains, not only of its last step.
+bool saves_on_the_way(const RunSpec& run);
+
 struct Workload {
   std::int64_t data_parallel = 1;           // workers
   std::int64_t lanes = 1;                   // of all workers

@@ -82,9 +82,7 @@ Checkpointer::Checkpointer(const Holding& holding, const Weights& weights, Optio
       store_(options_.folder),
       snapshot_(holding, weights),
       run_id_(shared_id(world_)),
-      round_(world_.size()) {
-  if (options_.between_steps && !weights_.is_on_disk()) snapshot_.prepare();
-}
+      round_(world_.size()) {}
 
 Checkpointer::~Checkpointer() {
   is_given_up_ = true;
@@ -92,15 +90,18 @@ Checkpointer::~Checkpointer() {
   if (round_.is_writing() && leads()) store_.abandon(progress_.step, id_);
 }
 
+void Checkpointer::prepare() {
+  if (!weights_.is_on_disk()) snapshot_.prepare();
+}
+
 void Checkpointer::begin(const checkpoint::Progress& progress, bool training_waits) {
-  LOCKSTEP_CHECK(is_idle());
+  LOCKSTEP_CHECK(is_idle() && !is_removing());
   began_ = Clock::now();
   id_ = fmt::format("{:x}-{}", run_id_, ++attempts_);
   progress_ = progress;
   report_ = {.step = progress.step};
   round_.begin();
   if (training_waits || weights_.is_on_disk()) {
-    wait_for_removal();
     tell_computing(true);
     outcome_ = reason_of([this] {
       write(snapshot_.in_place(), [this] {
@@ -130,7 +131,6 @@ void Checkpointer::pass_block() {
 
 void Checkpointer::write(const std::vector<checkpoint::OutgoingPiece>& pieces,
                          const checkpoint::BetweenBlocks& between_blocks) {
-  if (removal_.valid()) removal_.wait();
   between_blocks();
   checkpoint::CheckpointStore store = store_;
   store.begin(progress_.step, id_);
@@ -146,42 +146,42 @@ void Checkpointer::commit() {
   attempt_removal([this] { store_.remove_leftovers(); });
 }
 
-void Checkpointer::remove_old() {
-  attempt_removal([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
+void Checkpointer::start_commit() {
+  std::promise<std::string> committed;
+  work_ = committed.get_future();
+  removal_ = std::async(std::launch::async, [this, committed = std::move(committed)]() mutable {
+    const std::string reason = reason_of([this] { commit(); });
+    committed.set_value(reason);
+    if (!reason.empty()) return;
+    attempt_removal([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
+  });
 }
 
 checkpoint::SaveTidings Checkpointer::tidings() {
-  if (work_.valid() && !is_under_way(work_)) {
-    outcome_ = work_.get();
-    stop_waiting();
+  if (work_.valid() && !is_under_way(work_)) outcome_ = work_.get();
+  if (awaited_ && !is_busy()) {
+    awaited_.reset();
+    tell_computing(false);
   }
   if (outcome_) round_.settle(outcome_->empty());
   return round_.tidings();
 }
 
+bool Checkpointer::is_removing() const {
+  return is_under_way(removal_);
+}
+
 bool Checkpointer::is_busy() const {
-  return is_under_way(work_) || is_under_way(removal_);
+  return is_under_way(work_) || is_removing();
 }
 
 void Checkpointer::wait(std::chrono::milliseconds time) {
-  if (!is_busy()) return std::this_thread::sleep_for(time);
+  const bool works = is_under_way(work_);
+  if (!works && !is_removing()) return std::this_thread::sleep_for(time);
   // A disk that hangs must be seen to: only what it has done counts.
   const std::uint64_t blocks = blocks_.load(std::memory_order_relaxed);
   if (std::exchange(awaited_, blocks) != blocks) tell_computing(true);
-  if (is_under_way(work_)) {
-    work_.wait_for(time);
-  } else {
-    removal_.wait_for(time);
-  }
-}
-
-void Checkpointer::stop_waiting() {
-  if (std::exchange(awaited_, std::nullopt)) tell_computing(false);
-}
-
-void Checkpointer::wait_for_removal() {
-  while (is_under_way(removal_)) wait(kLook);
-  stop_waiting();
+  works ? work_.wait_for(time) : removal_.wait_for(time);
 }
 
 std::optional<SaveReport> Checkpointer::hear(const checkpoint::SaveTidings& all) {
@@ -190,12 +190,9 @@ std::optional<SaveReport> Checkpointer::hear(const checkpoint::SaveTidings& all)
       return std::nullopt;
     case checkpoint::SaveRound::Next::commit:
       outcome_.reset();
-      if (leads()) {
-        work_ = std::async(std::launch::async, [this] { return reason_of([this] { commit(); }); });
-      }
+      if (leads()) start_commit();
       return std::nullopt;
     case checkpoint::SaveRound::Next::good:
-      if (leads()) removal_ = std::async(std::launch::async, [this] { remove_old(); });
       return end(true);
     case checkpoint::SaveRound::Next::bad:
       return end(false);

@@ -36,7 +36,6 @@ class Checkpointer {
     std::string folder;
     checkpoint::Retention retention;
     checkpoint::Manifest manifest;  // without progress and files
-    bool between_steps = true;      // some will be made while training goes on
     // Around all waits for this rank's own disk, on the thread that waits, and again with true whenever the
     // disk has got on meanwhile.
     std::function<void(bool computes)> computing = nullptr;
@@ -51,7 +50,11 @@ class Checkpointer {
   // not committed then is not.
   ~Checkpointer();
 
+  // When some will be made while training goes on: makes room for the copy, in the background.
+  void prepare();
   bool is_idle() const { return round_.is_idle(); }
+  // On rank 0: old checkpoints are being removed, and the next must not be begun, for which they make room.
+  bool is_removing() const;
   // When idle: copies the state and begins to write it. When nothing is to be trained meanwhile, or memory
   // has no room for what the optimizer remembers, it is not copied: returns when this rank has written it.
   void begin(const checkpoint::Progress& progress, bool training_waits = false);
@@ -61,8 +64,6 @@ class Checkpointer {
   std::optional<SaveReport> hear(const checkpoint::SaveTidings& all);
   // For those who have nothing else to do: waits so long, or until this rank's disk is done.
   void wait(std::chrono::milliseconds time);
-  // Old checkpoints are removed while training goes on and the next one is begun: returns when they are.
-  void wait_for_removal();
 
  private:
   bool leads() const { return world_.rank() == 0; }
@@ -73,8 +74,8 @@ class Checkpointer {
   void write(const std::vector<checkpoint::OutgoingPiece>& pieces,
              const checkpoint::BetweenBlocks& between_blocks);
   void commit();
-  void remove_old();
-  void stop_waiting();
+  // On a thread of its own; when all can be told, it goes on and removes old ones.
+  void start_commit();
   SaveReport end(bool is_good);
 
   const comm::Communicator& world_;
@@ -89,7 +90,7 @@ class Checkpointer {
   checkpoint::Progress progress_;
   std::future<std::string> work_;       // of this rank in this state: why it failed, or nothing
   std::optional<std::string> outcome_;  // of work that has ended
-  std::future<void> removal_;           // of old ones, by the leader; no other work of it goes on meanwhile
+  std::future<void> removal_;           // of old ones, by the leader, with the commit before it
   std::atomic<bool> is_given_up_ = false;
   std::atomic<std::uint64_t> blocks_ = 0;  // that this rank's disk has got through
   std::optional<std::uint64_t> awaited_;   // those that were told of; none: nobody waits for the disk

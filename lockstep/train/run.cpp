@@ -25,7 +25,6 @@
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/rebalance.h"
 #include "lockstep/train/replicas.h"
-#include "lockstep/train/save_rule.h"
 #include "lockstep/train/settings.h"
 #include "lockstep/train/sources.h"
 #include "lockstep/train/state_names.h"
@@ -116,6 +115,7 @@ class Training::Impl {
                            .resumed = resumed});
     if (hooks_.begun) hooks_.begun(reached_.progress.step);
     bool stopped = hooks_.only_saves && !is_done();
+    if (checkpointer && !stopped && !is_done() && spec::saves_on_the_way(run_)) checkpointer->prepare();
     while (!is_done() && !stopped && !regroups_) {
       take_step();
       LOCKSTEP_FAILPOINT("train.boundary");
@@ -241,7 +241,6 @@ class Training::Impl {
             .folder = hooks_.checkpoints,
             .retention = {.last = run_.checkpoint.keep_last, .every = run_.checkpoint.keep_every},
             .manifest = std::move(manifest),
-            .between_steps = saves_between_steps(run_.checkpoint),
             .computing = hooks_.computing,
             .lost = hooks_.lost});
   }

@@ -26,8 +26,4 @@ bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, cons
          (last.cost ? best_interval_seconds(*last.cost, checkpoint.mtbf_seconds) : kFirstSeconds);
 }
 
-bool saves_between_steps(const spec::Checkpoint& checkpoint) {
-  return checkpoint.interval != 0 || checkpoint.interval_seconds > 0;
-}
-
 }  // namespace lockstep::train

@@ -16,7 +16,7 @@ struct SaveCost {
 
 // How far apart checkpoints should be so that failures every `mtbf_seconds` cost the least: what Young and
 // Daly give, sqrt(2 x cost x time between failures), but so that training waits at most 3.5 % of its time,
-// and that the disk rests half of it.
+// and that checkpoints are written in half of it.
 double best_interval_seconds(const SaveCost& cost, double mtbf_seconds);
 
 // The last checkpoint that was begun, or what the run began with.
@@ -30,8 +30,5 @@ struct LastSave {
 // reached since the last one; by time; or both, as [checkpoint] says; with interval = -1 by
 // best_interval_seconds(), the first time after a minute. Pure.
 bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, const LastSave& last);
-
-// Whether it is ever time before the run ends.
-bool saves_between_steps(const spec::Checkpoint& checkpoint);
 
 }  // namespace lockstep::train

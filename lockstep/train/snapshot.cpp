@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/snapshot.h"
 
+#include <exception>
+
 #include "lockstep/train/state_names.h"
 
 namespace lockstep::train {
@@ -26,8 +28,12 @@ void Snapshot::allocate() {
 }
 
 void Snapshot::prepare() {
-  allocate();
-  preparing_ = std::jthread([this](const std::stop_token& stop) { copy_.take_room(stop); });
+  try {
+    allocate();
+    preparing_ = std::jthread([this](const std::stop_token& stop) { copy_.take_room(stop); });
+  } catch (const std::exception&) {
+    // No memory or no thread now: take() tries again.
+  }
 }
 
 std::vector<checkpoint::OutgoingPiece> Snapshot::take() {
@@ -40,6 +46,7 @@ std::vector<checkpoint::OutgoingPiece> Snapshot::take() {
 }
 
 std::vector<checkpoint::OutgoingPiece> Snapshot::in_place() {
+  preparing_.request_stop();
   return outgoing([this](int quantity, std::size_t piece) -> std::span<const float> {
     piece_.resize(pieces_[piece].share.size());
     copy(quantity, pieces_[piece], piece_);

@@ -19,7 +19,8 @@ class Snapshot {
   // Both must outlive this.
   Snapshot(const Holding& holding, const Weights& weights);
 
-  // Makes room for the copy, in the background: the first one takes no longer than others then.
+  // Makes room for the copy, in the background and where it can: the first one takes no longer than others
+  // then.
   void prepare();
   // Copies the state of this moment, so that training can go on while it is written; until the next take().
   std::vector<checkpoint::OutgoingPiece> take();

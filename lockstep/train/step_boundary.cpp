@@ -31,7 +31,7 @@ bool StepBoundary::pass(const checkpoint::Progress& progress) {
   const double since_last = std::chrono::duration<double>(Clock::now() - last_began_).count();
   // Clocks differ: the leader's decides.
   const bool is_time =
-      checkpointer_ != nullptr && world_.rank() == 0 &&
+      checkpointer_ != nullptr && world_.rank() == 0 && !checkpointer_->is_removing() &&
       is_time_to_save(options_.checkpoint, progress.step, {last_step_, since_last, history_.cost});
   const Heard heard = exchange(options_.wants_to_stop && options_.wants_to_stop(), is_time);
   if (heard.save && checkpointer_->is_idle()) begin(progress, false);
@@ -49,7 +49,6 @@ std::string StepBoundary::finish(const checkpoint::Progress& progress) {
                                           progress.step, last_.reason));
     }
   }
-  checkpointer_->wait_for_removal();
   return newest_->path;
 }
 
@@ -62,8 +61,9 @@ void StepBoundary::begin(const checkpoint::Progress& progress, bool training_wai
 }
 
 void StepBoundary::drain() {
-  while (checkpointer_ != nullptr && !checkpointer_->is_idle()) {
-    exchange(false, false);
+  while (checkpointer_ != nullptr) {
+    const Heard heard = exchange(false, false);
+    if (checkpointer_->is_idle() && !heard.removes) return;
     checkpointer_->wait(kPatience);
   }
 }
@@ -71,15 +71,16 @@ void StepBoundary::drain() {
 StepBoundary::Heard StepBoundary::exchange(bool stop, bool save) {
   const checkpoint::SaveTidings mine =
       checkpointer_ == nullptr ? checkpoint::SaveTidings() : checkpointer_->tidings();
-  std::array<std::int64_t, 6> sums = {stop ? 1 : 0, save ? 1 : 0,   mine.written,
-                                      mine.failed,  mine.committed, mine.refused};
+  const bool removes = checkpointer_ != nullptr && checkpointer_->is_removing();
+  std::array<std::int64_t, 7> sums = {stop ? 1 : 0,   save ? 1 : 0, mine.written,   mine.failed,
+                                      mine.committed, mine.refused, removes ? 1 : 0};
   world_.all_reduce(std::as_writable_bytes(std::span(sums)), {.dtype = DType::int64});
   if (checkpointer_ != nullptr) {
     const auto report = checkpointer_->hear(
         {.written = sums[2], .failed = sums[3], .committed = sums[4], .refused = sums[5]});
     if (report) take(*report);
   }
-  return {.stop = sums[0] > 0, .save = sums[1] > 0};
+  return {.stop = sums[0] > 0, .save = sums[1] > 0, .removes = sums[6] > 0};
 }
 
 void StepBoundary::take(SaveReport report) {

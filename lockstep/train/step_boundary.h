@@ -36,7 +36,7 @@ class StepBoundary {
   // How long this rank has copied its state for checkpoints, since the last call.
   double take_copy_seconds() { return std::exchange(copy_seconds_, 0.0); }
 
-  // Returns when nothing is being saved any more.
+  // Returns when nothing is being saved any more, and no old checkpoint removed.
   void drain();
 
   // At the end of the run, finished or stopped: returns when its last step is saved, with the path of that
@@ -47,6 +47,7 @@ class StepBoundary {
   struct Heard {
     bool stop = false;
     bool save = false;
+    bool removes = false;  // the leader, old checkpoints
   };
   // One exchange. `save` is what this rank thinks.
   Heard exchange(bool stop, bool save);

@@ -145,7 +145,8 @@ TEST(BenchProcesses, ASignalEndsTheRunInOrder) {
     arguments.insert(arguments.begin(),
                      {"bench", "collectives", "--bytes", "1M", "--turns", "1000", "--json"});
     const auto before = test::shared_memory_names();
-    Program program(arguments, {{"TMPDIR", folder.path("")}});
+    // Under the address sanitizer, what Open MPI leaves when it is interrupted is not ours to tell.
+    Program program(arguments, {{"TMPDIR", folder.path("")}, {"ASAN_OPTIONS", "detect_leaks=0"}});
     // The MPI opponent is started first, as one process; its ranks make their files a little later.
     const auto children = wait_for_children(program.pid(), arguments.back() == "loopback" ? 0 : 2);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));

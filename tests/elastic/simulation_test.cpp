@@ -94,7 +94,7 @@ TEST_P(Mistakes, AreFound) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     const std::string violation = simulate(seed, GetParam()).violation;
     // Damage to bytes that never reached the disk is refused by the disk: that is not how it is to be found.
-    if (violation.empty() || violation.starts_with("internal error")) continue;
+    if (violation.empty() || violation.find("crash_disk.cpp") != std::string::npos) continue;
     std::cout << "seed " << seed << ": " << violation << "\n";
     return;
   }

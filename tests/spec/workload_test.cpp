@@ -32,6 +32,21 @@ TEST(DataParallelDegree, IsWhatOtherAxesLeave) {
               HasSubstr("but there are 3"));
 }
 
+TEST(Checkpoints, AreMadeOnTheWayOrOfTheLastStepOnly) {
+  const auto saves = [](const Checkpoint& checkpoint) {
+    RunSpec run;
+    run.training.steps = 100;
+    run.checkpoint = checkpoint;
+    return saves_on_the_way(run);
+  };
+  EXPECT_FALSE(saves({}));
+  EXPECT_TRUE(saves({.interval = 99}));
+  EXPECT_FALSE(saves({.interval = 100})) << "that is the last step";
+  EXPECT_TRUE(saves({.interval = -1}));
+  EXPECT_TRUE(saves({.interval_seconds = 0.5}));
+  EXPECT_FALSE(saves({.enabled = false, .interval = 10}));
+}
+
 TEST(MicroBatches, FillTheGlobalBatch) {
   EXPECT_EQ(micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 32}, 4), 1);
   EXPECT_EQ(micro_batches_per_lane({.micro_batch_size = 2, .global_batch_size = 32}, 4), 4);

@@ -26,13 +26,6 @@ TEST(SaveRule, WhatWasNotMadeAtItsStepIsMadeLater) {
   EXPECT_TRUE(is_time_to_save(rule, 400, {.step = 202})) << "the next does not move";
 }
 
-TEST(SaveRule, SomeRunsAreSavedAtTheirEndOnly) {
-  EXPECT_FALSE(saves_between_steps({}));
-  EXPECT_TRUE(saves_between_steps({.interval = 50}));
-  EXPECT_TRUE(saves_between_steps({.interval = -1}));
-  EXPECT_TRUE(saves_between_steps({.interval_seconds = 0.5}));
-}
-
 TEST(SaveRule, AsOftenAsPays) {
   // sqrt(2 x 0.5 x 3600) = 60
   EXPECT_DOUBLE_EQ(best_interval_seconds({.stall_seconds = 0.5, .seconds = 5}, 3600), 60);
