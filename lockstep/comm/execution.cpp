@@ -233,6 +233,21 @@ bool Execution::offer(const Script::Step& step, StepState& state) {
   return moved;
 }
 
+// Of its oldest message something is here that waits for what others send: nothing more of this peer is
+// needed now, and it may have left.
+bool Execution::waits_for_others(Rank peer) const {
+  const std::vector<Script::Step>& steps = round().steps;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (const Script::Source& source : round().sources_of(steps[i])) {
+      if (source.from != peer || !source.in_place) continue;
+      const transport::Channel& channel = *binding.ports[peer].channel;
+      if (channel.receives_done() != number_of(source)) continue;
+      return channel.received_bytes() / element_bytes_ > steps_[i].elements_done;
+    }
+  }
+  return false;
+}
+
 std::vector<Waiting> Execution::waiting() const {
   std::vector<Waiting> all;
   if (done() || !started_) return all;
@@ -242,7 +257,7 @@ std::vector<Waiting> Execution::waiting() const {
       if (source.from == kLocal) continue;
       const transport::Channel& channel = *binding.ports[source.from].channel;
       const std::uint64_t number = number_of(source);
-      if (channel.receives_done() > number) continue;
+      if (channel.receives_done() > number || waits_for_others(source.from)) continue;
       const std::size_t arrived = channel.receives_done() == number ? channel.received_bytes() : 0;
       all.push_back({.peer = source.from, .done_bytes = arrived, .total_bytes = total});
     }

@@ -59,7 +59,8 @@ class Execution {
   // How much of peers' memory it has gone through in place, in all its runs.
   std::uint64_t peer_bytes() const { return peer_bytes_; }
 
-  // Every message of this round that is not done. For a stalled execution.
+  // Every message of this round that is not done and that a peer must do something for. For a stalled
+  // execution.
   std::vector<Waiting> waiting() const;
 
   // Lets go of what belongs to the run that has ended.
@@ -94,6 +95,7 @@ class Execution {
   void post_receives(const Script::Step& step);
   bool advance_round();
   bool round_finished() const;
+  bool waits_for_others(Rank peer) const;
   bool fire(const Script::Step& step, StepState& state);
   bool fire_received(const Script::Step& step, StepState& state);
   bool combine_available(const Script::Step& step, StepState& state);

@@ -71,7 +71,8 @@ class Channel {
   // How many messages have been received completely.
   virtual std::uint64_t receives_done() const = 0;
 
-  // Of the oldest receive that is not done: how many of its bytes have arrived. For error messages.
+  // Of the oldest receive that is not done: how many of its bytes have arrived, so far as is known
+  // without a look. For whoever is stalled.
   virtual std::size_t received_bytes() const = 0;
 
   // Moves what can be moved now; true if anything moved. Throws only EnvelopeMismatch and DataError (a frame

@@ -8,11 +8,13 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/schedule/collective/collective.h"
 
 #include "tests/comm/failures.h"
 
@@ -166,6 +168,25 @@ TEST_P(Absence, ARootMayLeaveAsSoonAsItHasSent) {
       EXPECT_EQ(failure_of([&] { comm.broadcast(floats(8), {.root = 1}); }), "nothing")
           << "on rank " << comm.rank();
     });
+  }
+}
+
+// What it has sent waits here for another's part, in pieces or whole.
+TEST_P(Absence, WhoHasSentItsPartMayLeaveWhileAnotherIsLate) {
+  using comm::Algorithm;
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::tree, Algorithm::direct, Algorithm::one_shot, Algorithm::mesh}) {
+    if (!schedule::supports(algorithm, schedule::Op::reduce)) continue;
+    for (const std::size_t count : {std::size_t{8}, std::size_t{50'000}}) {
+      run(3, [&](Communicator& comm) {
+        std::vector<float> data(count, 1.0F);
+        if (comm.rank() == 2) std::this_thread::sleep_for(60ms);
+        const comm::Options options = {.root = 0, .algorithm = algorithm};
+        EXPECT_EQ(failure_of([&] { comm.reduce(std::as_writable_bytes(std::span(data)), options); }),
+                  "nothing")
+            << count << " by " << name_of(algorithm) << " on rank " << comm.rank();
+      });
+    }
   }
 }
 
