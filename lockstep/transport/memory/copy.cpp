@@ -20,7 +20,20 @@ constexpr std::size_t kMostCachedBytes = 512;
 }  // namespace
 
 #if defined(__SSE2__)
+namespace {
+
+bool streaming_pays() {
+  static const bool pays = __builtin_cpu_is("intel") == 0;
+  return pays;
+}
+
+}  // namespace
+
 void copy_streaming(std::byte* into, ConstBytes bytes) {
+  if (!streaming_pays()) {
+    std::memcpy(into, bytes.data(), bytes.size());
+    return;
+  }
   const auto misaligned = reinterpret_cast<std::uintptr_t>(into) % kCacheLine;
   const std::size_t head = misaligned == 0 ? 0 : std::min(bytes.size(), kCacheLine - misaligned);
   std::memcpy(into, bytes.data(), head);
