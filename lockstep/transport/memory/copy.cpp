@@ -20,20 +20,12 @@ constexpr std::size_t kMostCachedBytes = 512;
 }  // namespace
 
 #if defined(__SSE2__)
-namespace {
-
 bool streaming_pays() {
   static const bool pays = __builtin_cpu_is("intel") == 0;
   return pays;
 }
 
-}  // namespace
-
 void copy_streaming(std::byte* into, ConstBytes bytes) {
-  if (!streaming_pays()) {
-    std::memcpy(into, bytes.data(), bytes.size());
-    return;
-  }
   const auto misaligned = reinterpret_cast<std::uintptr_t>(into) % kCacheLine;
   const std::size_t head = misaligned == 0 ? 0 : std::min(bytes.size(), kCacheLine - misaligned);
   std::memcpy(into, bytes.data(), head);
@@ -50,13 +42,17 @@ void copy_streaming(std::byte* into, ConstBytes bytes) {
   _mm_sfence();
 }
 #else
+bool streaming_pays() {
+  return false;
+}
+
 void copy_streaming(std::byte* into, ConstBytes bytes) {
   std::memcpy(into, bytes.data(), bytes.size());
 }
 #endif
 
 void copy_for_peer(std::byte* into, ConstBytes bytes) {
-  if (bytes.size() > kMostCachedBytes) return copy_streaming(into, bytes);
+  if (bytes.size() > kMostCachedBytes && streaming_pays()) return copy_streaming(into, bytes);
   std::memcpy(into, bytes.data(), bytes.size());
 }
 

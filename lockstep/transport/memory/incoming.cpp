@@ -183,7 +183,7 @@ void Incoming::consume(std::size_t bytes) {
 
 // What is longer than any cache need not pass through one.
 void Incoming::copy_out(const Receive& receive, ConstBytes bytes) const {
-  if (receive.bytes >= kStreamedReceive) {
+  if (receive.bytes >= kStreamedReceive && streaming_pays()) {
     copy_streaming(receive.into + got_, bytes);
   } else {
     std::memcpy(receive.into + got_, bytes.data(), bytes.size());
