@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 ModelFolder::ModelFolder(const std::string& path) : path_(path) {
   const fs::path folder(path);
   const std::string config_file = (folder / "config.json").string();
-  if (!fs::exists(folder)) throw UsageError(fmt::format("{}: there is no such folder", path));
   if (!fs::exists(config_file)) {
     throw UsageError(
         fmt::format("{}: there is no config.json: name a folder that lockstep train or "
