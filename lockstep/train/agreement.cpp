@@ -118,6 +118,7 @@ void together(const comm::Communicator& world, const std::function<void()>& body
   const std::vector<std::int64_t> kinds = gathered(static_cast<std::int64_t>(kind_of(mine)), world);
   const auto first = std::ranges::find_if(kinds, [](std::int64_t kind) { return kind != 0; });
   if (first == kinds.end()) return;
+  part(world);
   const auto rank = static_cast<Rank>(first - kinds.begin());
   if (rank == world.rank()) std::rethrow_exception(mine);
   throw ToldElsewhere(error_of(static_cast<ErrorKind>(*first), fmt::format("rank {} failed", rank)));
@@ -154,6 +155,7 @@ void part(const comm::Communicator& world) {
 }
 
 void refuse_together(const comm::Communicator& world, const std::string& sentence) {
+  part(world);
   if (world.rank() == 0) throw UsageError(sentence);
   throw ToldElsewhere(std::make_exception_ptr(UsageError(sentence)));
 }

@@ -32,7 +32,7 @@ class ToldElsewhere : public Error {
 };
 
 // Calls the body, which must not communicate, on all ranks. When it raises something anywhere, the lowest
-// such rank raises that, and all others ToldElsewhere.
+// such rank raises that, and all others ToldElsewhere; none of them before all know.
 void together(const comm::Communicator& world, const std::function<void()>& body);
 
 // By rank: the numbers of each, which may be any number of them.
@@ -43,7 +43,7 @@ std::vector<std::vector<std::int64_t>> gathered_lists(std::span<const std::int64
 // leaves sooner breaks the operation by which others learn it.
 void part(const comm::Communicator& world);
 
-// On all ranks, for the same reason: UsageError on rank 0, ToldElsewhere on the others.
+// On all ranks, for the same reason: UsageError on rank 0, ToldElsewhere on the others; none before all know.
 [[noreturn]] void refuse_together(const comm::Communicator& world, const std::string& sentence);
 
 // Refuses together, naming the first rank whose run is not that of rank 0, in what all must have the same

@@ -28,7 +28,20 @@ bool is_one_subtree_each(const comm::LanePieces& pieces) {
   });
 }
 
+bool is_summed_by_rank(const comm::LanePieces& pieces, const SumOptions& options) {
+  return !options.exact || is_one_subtree_each(pieces);
+}
+
 }  // namespace
+
+void require_order(const LaneOwnership& lanes, const SumOptions& options) {
+  const bool knows_lanes = !options.algorithm || *options.algorithm == comm::Algorithm::direct;
+  if (knows_lanes || is_summed_by_rank(pieces_of(lanes), options)) return;
+  throw UsageError(fmt::format(
+      "comm.all_reduce = \"{}\" keeps the order of the lanes only when every worker owns as many of them, "
+      "a power of two; use \"direct\", other parallelism.lanes, or comm.exact = false",
+      schedule::name_of(*options.algorithm)));
+}
 
 GradientSum::GradientSum(const comm::Communicator& communicator, const LaneOwnership& lanes, bool scatters,
                          const SumOptions& options)
@@ -36,14 +49,8 @@ GradientSum::GradientSum(const comm::Communicator& communicator, const LaneOwner
       pieces_(pieces_of(lanes)),
       scatters_(scatters),
       options_(options),
-      by_rank_(!options.exact || is_one_subtree_each(pieces_)) {
-  const bool named = options.algorithm && *options.algorithm != comm::Algorithm::direct;
-  if (named && !by_rank_) {
-    throw UsageError(fmt::format(
-        "comm.all_reduce = \"{}\" keeps the order of the lanes only when every worker owns as many of them, "
-        "a power of two; use \"direct\", other parallelism.lanes, or comm.exact = false",
-        schedule::name_of(*options.algorithm)));
-  }
+      by_rank_(is_summed_by_rank(pieces_, options)) {
+  require_order(lanes, options);
 }
 
 comm::Work GradientSum::start(std::span<const Bytes> partials, Bytes result) const {

@@ -15,12 +15,14 @@ struct SumOptions {
   std::optional<comm::Algorithm> algorithm = {};  // none: chosen by measured cost
 };
 
+// UsageError when the algorithm cannot keep the order of these lanes.
+void require_order(const LaneOwnership& lanes, const SumOptions& options);
+
 // How the gradients of a bucket, in fp32, are summed over the lanes of all ranks. Pure decision at first,
 // then the same for every bucket.
 class GradientSum {
  public:
-  // `scatters`: a rank needs its share of the sum only. UsageError when the algorithm cannot keep the
-  // order.
+  // `scatters`: a rank needs its share of the sum only. Errors as of require_order().
   GradientSum(const comm::Communicator& communicator, const LaneOwnership& lanes, bool scatters,
               const SumOptions& options);
 

@@ -19,7 +19,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world, 
   together(world, [&] {
     options = feed_options(run, spec::workload_of(run, world.size()));
     require_division(run);
-    const GradientSum trial(world, plan::first_ownership(run, world.size()), false, sum_options(run.comm));
+    require_order(plan::first_ownership(run, world.size()), sum_options(run.comm));
     if (run.parallelism.zero_scope == spec::ZeroScope::host) {
       data_grid(plan::mesh_of(run, world.size()), world.hosts());
     }

@@ -311,10 +311,8 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--training.threads", "4096", "--workers", "2"}, 2),
               HasSubstr("training.threads = 4096"));
   EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 65), HasSubstr("corpus"));
-  // Elastic workers that see one of three leave may go on as two, for whom it is no mistake.
-  EXPECT_THAT(
-      sentence({"--comm.all_reduce", "halving_doubling", "--workers", "3", "--elastic.enabled", "false"}, 2),
-      HasSubstr("halving_doubling"));
+  EXPECT_THAT(sentence({"--comm.all_reduce", "halving_doubling", "--workers", "3"}, 2),
+              HasSubstr("halving_doubling"));
   EXPECT_EQ(run_program({"train"}).error_output,
             "lockstep: no run file: write it first, as in `lockstep train run.toml --workers 2`\n");
 }

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/agreement.h"
 
+#include <latch>
+#include <mutex>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "lockstep/base/failpoint.h"
 
 #include "tests/support/error_of.h"
 #include "tests/support/ranks.h"
@@ -33,6 +39,30 @@ TEST(Agreement, RanksThatReadOtherWeightsAreNamed) {
                 "rank 3 reads other weights than rank 2: gpt2 must have the same contents on all hosts");
     }
   });
+}
+
+// As a coordinator ends the world of all when one has left: who has not heard why would go on with the rest.
+TEST(Agreement, NobodyRaisesAMistakeBeforeAllKnowOfIt) {
+  constexpr int kWorld = 3;
+  std::mutex mutex;
+  std::vector<comm::Communicator> worlds;
+  std::latch all_are_there(kWorld);
+  failpoint::arm("comm.operation.middle@hit=3:sleep(200)");  // whoever of them comes last
+  test::run_ranks(kWorld, [&](const comm::Communicator& world) {
+    {
+      const std::lock_guard lock(mutex);
+      worlds.push_back(world);
+    }
+    all_are_there.arrive_and_wait();
+    const auto fail = [&] { together(world, [] { throw UsageError("a mistake"); }); };
+    if (world.rank() == 0) {
+      EXPECT_EQ(test::error_of<UsageError>(fail), "a mistake");
+    } else {
+      EXPECT_THROW(fail(), ToldElsewhere);
+    }
+    for (const comm::Communicator& other : worlds) other.abort("a rank has left");
+  });
+  failpoint::arm("");
 }
 
 }  // namespace

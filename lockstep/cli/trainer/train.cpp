@@ -32,6 +32,7 @@
 #include "lockstep/train/model_of.h"
 #include "lockstep/train/replicas.h"
 #include "lockstep/train/run.h"
+#include "lockstep/train/settings.h"
 
 namespace lockstep::cli {
 namespace {
@@ -89,7 +90,7 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
 
 // Refuses what does not fit before anything is started.
 void require_layout(const spec::RunSpec& run, int workers) {
-  plan::first_ownership(run, workers);
+  train::require_order(plan::first_ownership(run, workers), train::sum_options(run.comm));
   plan::read_pipeline_plan(run, workers);
   train::require_division(run);
 }
