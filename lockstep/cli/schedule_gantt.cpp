@@ -54,7 +54,7 @@ class Gantt {
   }
 
  private:
-  std::string painted(const PipelineEntry& entry, std::string text) const {
+  std::string painted(const PipelineEntry& entry, const std::string& text) const {
     return style_.coloured ? colour_of(entry) + text + "\033[0m" : text;
   }
 

@@ -24,7 +24,8 @@ constexpr std::string_view kMagic = "lockstep elastic log 2\n";
 constexpr std::string_view kMark = "LSGR";
 constexpr std::size_t kFrameBytes = kMark.size() + 4 + 8;               // mark, length of the body, checksum
 constexpr std::size_t kLeastRecordBytes = kFrameBytes + 8 + 8 + 1 + 4;  // of one without members
-constexpr std::size_t kHeadBytes = kMagic.size() + 4 * 8;  // generation, step, run, checksum of all
+constexpr std::size_t kSummedBytes = std::size_t{3} * 8;                // of the head: generation, step, run
+constexpr std::size_t kHeadBytes = kMagic.size() + kSummedBytes + 8;    // and the checksum of all
 constexpr std::uint64_t kMaxBytes = kHeadBytes + kKeptRecords * (kLeastRecordBytes + 8 * kMaxMembers);
 constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 62;
 
@@ -111,13 +112,14 @@ LogContent read_head(std::string_view bytes, const std::string& path) {
   if (!bytes.starts_with(kMagic)) {
     throw DataError(fmt::format("{} at byte 0: not a log of an elastic run, or of another version", path));
   }
-  const ConstBytes head = std::as_bytes(std::span(bytes.substr(kMagic.size(), 4 * 8)));
+  const ConstBytes head = std::as_bytes(std::span(bytes.substr(kMagic.size(), kHeadBytes - kMagic.size())));
   const std::string what = path + " behind its first line";
   MessageReader reader(head, what);
   LogContent content;
   read_newest(reader, content.last_generation, content.decided);
   content.run = reader.number<std::uint64_t>();
-  if (reader.number<std::uint64_t>() != hash_of(head.first(3 * 8)).low) reader.fail("the header is damaged");
+  if (reader.number<std::uint64_t>() != hash_of(head.first(kSummedBytes)).low)
+    reader.fail("the header is damaged");
   return content;
 }
 
@@ -158,7 +160,8 @@ LogContent parse_log(std::string_view bytes, const std::string& path) {
   return content;
 }
 
-DecisionLog::DecisionLog(std::string path, Disk& disk) : DecisionLog(path, disk, read_if_there(path)) {}
+DecisionLog::DecisionLog(const std::string& path, Disk& disk)
+    : DecisionLog(path, disk, read_if_there(path)) {}
 
 DecisionLog::DecisionLog(std::string path, Disk& disk, std::string_view bytes)
     : path_(std::move(path)), disk_(disk), content_(parse_log(bytes, path_)) {}

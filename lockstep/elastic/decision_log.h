@@ -39,7 +39,7 @@ LogContent parse_log(std::string_view bytes, const std::string& path);
 class DecisionLog {
  public:
   // Reads it when it is there; `disk` must outlive this. Errors as parse_log() and read_text().
-  explicit DecisionLog(std::string path, Disk& disk = real_disk());
+  explicit DecisionLog(const std::string& path, Disk& disk = real_disk());
   // The same for bytes that were read elsewhere.
   DecisionLog(std::string path, Disk& disk, std::string_view bytes);
 

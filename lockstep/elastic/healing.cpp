@@ -69,7 +69,7 @@ std::optional<std::vector<const TensorPiece*>> pieces_for(const TensorPiece& nee
     }
   } else {
     std::vector<const TensorPiece*> in_order = kept.pieces;
-    std::ranges::stable_partition(in_order, first);
+    std::stable_partition(in_order.begin(), in_order.end(), first);  // clang 14 cannot read that of ranges
     Covered covered(need.elements);
     for (const TensorPiece* piece : in_order) {
       const std::size_t more = covered.add(piece->elements);

@@ -40,18 +40,17 @@ std::vector<std::int64_t> CheckpointStore::collect(const Retention& retention,
   LOCKSTEP_CHECK(retention.last >= 1 && retention.every >= 0);
   std::vector<Listed> unwanted;
   std::set<std::int64_t> good_steps;
-  for (const Listed& entry : committed()) {
-    if (good_steps.contains(entry.step)) {  // what was replaced by a good one
-      unwanted.push_back(entry);
-    } else if (std::ssize(good_steps) < retention.last) {
-      if (is_good(entry.path, between_blocks)) {
-        good_steps.insert(entry.step);
-      } else if (!good_steps.empty()) {
-        unwanted.push_back(entry);
-      }
-    } else if (retention.every == 0 || entry.step % retention.every != 0) {
-      unwanted.push_back(entry);
+  const auto is_wanted = [&](const Listed& entry) {
+    if (good_steps.contains(entry.step)) return false;  // what was replaced by a good one
+    if (std::ssize(good_steps) >= retention.last) {
+      return retention.every != 0 && entry.step % retention.every == 0;
     }
+    if (!is_good(entry.path, between_blocks)) return good_steps.empty();
+    good_steps.insert(entry.step);
+    return true;
+  };
+  for (const Listed& entry : committed()) {
+    if (!is_wanted(entry)) unwanted.push_back(entry);
   }
   if (good_steps.empty()) return {};
   LOCKSTEP_FAILPOINT("checkpoint.collect.begun");
