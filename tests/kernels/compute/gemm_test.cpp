@@ -40,7 +40,8 @@ void expect_product(DType dtype, DType result, Size size, bool ta, bool tb, Stor
 }
 
 TEST(Gemm, AgreesWithItsTwin) {
-  const Size sizes[] = {{1, 1, 1}, {3, 5, 7}, {64, 64, 64}, {130, 1000, 33}, {1000, 70, 100}};
+  // The last: longer than what is copied at a time where a dtype is multiplied as another.
+  const Size sizes[] = {{1, 1, 1}, {3, 5, 7}, {64, 64, 64}, {130, 1000, 33}, {1000, 70, 100}, {5, 9, 9001}};
   for (DType dtype : kFloatTypes) {
     for (const Size& size : sizes) {
       for (bool ta : {false, true}) {
@@ -55,7 +56,8 @@ TEST(Gemm, AgreesWithItsTwin) {
 
 TEST(Gemm, ABiasIsAddedToEveryRow) {
   for (DType dtype : kFloatTypes) {
-    for (const Size& size : {Size{3, 5, 7}, Size{50, 1000, 33}, Size{600, 70, 100}, Size{4, 6, 0}}) {
+    for (const Size& size :
+         {Size{3, 5, 7}, Size{50, 1000, 33}, Size{600, 70, 100}, Size{4, 6, 0}, Size{4, 6, 9001}}) {
       const Tensor a = Tensor::random(dtype, size.rows, size.inner, 1);
       const Tensor b = Tensor::random(dtype, size.columns, size.inner, 2);
       const Tensor bias = Tensor::random(dtype, 1, size.columns, 3);

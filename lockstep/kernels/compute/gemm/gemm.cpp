@@ -19,6 +19,9 @@ namespace {
 constexpr std::size_t kTile = 384;
 constexpr std::size_t kTileUnit = 64;
 
+// Products that are computed in fp32 although their factors are not are cut along the inner side as well.
+constexpr std::size_t kSlice = 4096;
+
 struct Tiles {
   bool along_rows;
   std::size_t count;
@@ -48,17 +51,30 @@ ConstMatrix columns_of(const Factor& factor, std::size_t first, std::size_t coun
   return factor.transposed ? m.part(first, count, 0, m.columns) : m.part(0, m.rows, first, count);
 }
 
-void multiply_tile(const Factor& a, const Factor& b, const Matrix& c, Addend addend, const Tiles& tiles,
-                   std::size_t index) {
+// The factors and the place of a product.
+struct Product {
+  Factor a;
+  Factor b;
+  Matrix c;
+  Addend addend;
+};
+
+// Where the bias is cut, it has the dtype of a.
+Product tile_of(const Product& all, const Tiles& tiles, std::size_t index) {
+  const auto& [a, b, c, addend] = all;
   const std::size_t first = index * tiles.size;
   if (tiles.along_rows) {
     const std::size_t count = std::min(tiles.size, c.rows - first);
-    multiply({rows_of(a, first, count), a.transposed}, b, c.part(first, count, 0, c.columns), addend);
-  } else {
-    const std::size_t count = std::min(tiles.size, c.columns - first);
-    if (addend.bias != nullptr) addend.bias += first * size_of(a.matrix.dtype);
-    multiply(a, {columns_of(b, first, count), b.transposed}, c.part(0, c.rows, first, count), addend);
+    return {{rows_of(a, first, count), a.transposed}, b, c.part(first, count, 0, c.columns), addend};
   }
+  const std::size_t count = std::min(tiles.size, c.columns - first);
+  Addend of_tile = addend;
+  if (addend.bias != nullptr) of_tile.bias += first * size_of(a.matrix.dtype);
+  return {a, {columns_of(b, first, count), b.transposed}, c.part(0, c.rows, first, count), of_tile};
+}
+
+void multiply(const Product& product) {
+  multiply(product.a, product.b, product.c, product.addend);
 }
 
 // To be written before they are read.
@@ -66,18 +82,17 @@ std::unique_ptr<float[]> floats(std::size_t count) {
   return std::make_unique_for_overwrite<float[]>(count);
 }
 
-// A copy in fp32 without gaps.
+// A factor in fp32: itself, or a copy without gaps.
 class Widened {
  public:
-  explicit Widened(const Factor& factor)
-      : values_(floats(factor.matrix.rows * factor.matrix.columns)),
-        factor_{matrix_of(static_cast<const void*>(values_.get()), DType::fp32, factor.matrix.rows,
-                          factor.matrix.columns),
-                factor.transposed} {
+  explicit Widened(const Factor& factor) : factor_(factor) {
     const ConstMatrix& from = factor.matrix;
+    if (from.dtype == DType::fp32) return;
+    values_ = floats(from.rows * from.columns);
     parallel_for(from.rows, [&](std::size_t row) {
       to_floats(from.row(row), from.dtype, {values_.get() + row * from.columns, from.columns});
     });
+    factor_.matrix = matrix_of(static_cast<const void*>(values_.get()), DType::fp32, from.rows, from.columns);
   }
   const Factor& factor() const { return factor_; }
 
@@ -86,24 +101,36 @@ class Widened {
   Factor factor_;
 };
 
-void run(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend);
-
-void run_in_fp32(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
-  const Widened wide_a(a);
-  const Widened wide_b(b);
-  Addend wide = addend;
-  std::vector<float> bias;
-  if (addend.bias != nullptr) {
-    bias.resize(c.columns);
-    to_floats(addend.bias, a.matrix.dtype, bias);
-    wide.bias = reinterpret_cast<const std::byte*>(bias.data());
+// A tile whose bias is in fp32, its factors as they come. What of them is widened at a time is bounded: the
+// weights of a head are as long as the vocabulary.
+void multiply_in_fp32(const Product& tile) {
+  const auto& [a, b, c, addend] = tile;
+  const bool is_rounded = c.dtype != DType::fp32;
+  const std::unique_ptr<float[]> sums = is_rounded ? floats(c.rows * c.columns) : nullptr;
+  const Matrix sum = is_rounded ? matrix_of(sums.get(), DType::fp32, c.rows, c.columns) : c;
+  for (std::size_t first = 0; first < a.columns(); first += kSlice) {
+    const std::size_t count = std::min(kSlice, a.columns() - first);
+    const Widened wide_a({columns_of(a, first, count), a.transposed});
+    const Widened wide_b({rows_of(b, first, count), b.transposed});
+    multiply(wide_a.factor(), wide_b.factor(), sum, first == 0 ? addend : Addend{.store = Store::add});
   }
-  if (c.dtype == DType::fp32) return run(wide_a.factor(), wide_b.factor(), c, wide);
-  const std::unique_ptr<float[]> product = floats(c.rows * c.columns);
-  run(wide_a.factor(), wide_b.factor(), matrix_of(product.get(), DType::fp32, c.rows, c.columns), wide);
-  parallel_for(c.rows, [&](std::size_t row) {
-    from_floats({product.get() + row * c.columns, c.columns}, c.row(row), c.dtype);
-  });
+  for (std::size_t row = 0; is_rounded && row < c.rows; ++row) {
+    from_floats({sums.get() + row * c.columns, c.columns}, c.row(row), c.dtype);
+  }
+}
+
+// The factor that all tiles need is widened once.
+void run_in_fp32(const Product& all, const Tiles& tiles) {
+  const Widened common(tiles.along_rows ? all.b : all.a);
+  Product wide = all;
+  (tiles.along_rows ? wide.b : wide.a) = common.factor();
+  std::vector<float> bias;
+  if (all.addend.bias != nullptr) {
+    bias.resize(all.c.columns);
+    to_floats(all.addend.bias, all.a.matrix.dtype, bias);
+    wide.addend.bias = reinterpret_cast<const std::byte*>(bias.data());
+  }
+  parallel_for(tiles.count, [&](std::size_t index) { multiply_in_fp32(tile_of(wide, tiles, index)); });
 }
 
 // A product over nothing.
@@ -117,9 +144,10 @@ void run_empty(const Matrix& c, DType factors, const Addend& addend) {
 void run(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
   if (c.rows == 0 || c.columns == 0) return;
   if (a.columns() == 0) return run_empty(c, a.matrix.dtype, addend);
-  if (multiplied_as(a.matrix.dtype) != a.matrix.dtype) return run_in_fp32(a, b, c, addend);
   const Tiles tiles = tiles_of(a, c);
-  parallel_for(tiles.count, [&](std::size_t index) { multiply_tile(a, b, c, addend, tiles, index); });
+  const Product all = {a, b, c, addend};
+  if (multiplied_as(a.matrix.dtype) != a.matrix.dtype) return run_in_fp32(all, tiles);
+  parallel_for(tiles.count, [&](std::size_t index) { multiply(tile_of(all, tiles, index)); });
 }
 
 }  // namespace
