@@ -22,6 +22,10 @@ std::size_t elements_in(const std::vector<StatePiece>& pieces) {
   return sum;
 }
 
+std::span<const MirroredShare> mirrored_by(const Mirror* mirror) {
+  return mirror == nullptr ? std::span<const MirroredShare>() : mirror->shares();
+}
+
 }  // namespace
 
 std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::size_t parameter) {
@@ -32,9 +36,12 @@ KeptState::KeptState(const Holding& holding, const Weights& weights, const Mirro
                      const Reached& reached)
     : reached_(reached) {
   const std::vector<StatePiece> own = pieces_of(holding, holding.partition.own);
-  std::vector<StatePiece> mirrored;
-  if (mirror != nullptr) mirrored = pieces_of(holding, mirror->shares());
-  const std::size_t elements = elements_in(own) + elements_in(mirrored);
+  std::vector<std::vector<StatePiece>> mirrored;
+  std::size_t elements = elements_in(own);
+  for (const MirroredShare& share : mirrored_by(mirror)) {
+    mirrored.push_back(pieces_of(holding, share.shares()));
+    elements += elements_in(mirrored.back());
+  }
   values_ = LargeMemory(static_cast<std::size_t>(weights.quantities()) * elements * sizeof(float));
 
   const std::map<std::string, std::size_t> numbers = numbers_of(holding.whole);
@@ -51,10 +58,12 @@ KeptState::KeptState(const Holding& holding, const Weights& weights, const Mirro
     for (const StatePiece& piece : own) {
       weights.copy_quantity(quantity, piece.bucket, piece.share, next(quantity, piece));
     }
-    for (const StatePiece& piece : mirrored) {
-      const std::span<float> place = next(quantity, piece);
-      std::ranges::copy(mirror->of(quantity, piece.bucket).subspan(piece.share.begin, piece.share.size()),
-                        place.begin());
+    for (std::size_t share = 0; share < mirrored.size(); ++share) {
+      for (const StatePiece& piece : mirrored[share]) {
+        const std::span<const float> values = mirror->shares()[share].of(quantity, piece.bucket);
+        std::ranges::copy(values.subspan(piece.share.begin, piece.share.size()),
+                          next(quantity, piece).begin());
+      }
     }
   }
 }

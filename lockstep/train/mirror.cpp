@@ -2,6 +2,11 @@
 #include "lockstep/train/mirror.h"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "lockstep/base/error.h"
 
 namespace lockstep::train {
 namespace {
@@ -9,20 +14,51 @@ namespace {
 // Of the sharing group: sums of gradients have the first one, weights the second.
 constexpr std::uint32_t kMirrorStream = 2;
 
-bool all_apart(std::span<const int> hosts, std::size_t distance) {
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    if (hosts[i] == hosts[(i + distance) % hosts.size()]) return false;
-  }
-  return true;
+int distance(Rank from, Rank to, std::size_t size) {
+  const auto ranks = static_cast<Rank>(size);
+  return (to - from + ranks) % ranks;
+}
+
+void wait_all(std::vector<comm::Work> works) {
+  for (comm::Work& work : works) work.wait();
 }
 
 }  // namespace
 
-int distance_to_mirror(std::span<const int> hosts) {
-  for (std::size_t distance = 1; distance < hosts.size(); ++distance) {
-    if (all_apart(hosts, distance)) return static_cast<int>(distance);
+std::vector<Rank> mirrors_by_rank(std::span<const int> hosts) {
+  LOCKSTEP_CHECK(hosts.size() >= 2);
+  std::vector<Rank> mirrors;
+  std::vector<int> mirrored(hosts.size(), 0);
+  for (Rank rank = 0; rank < std::ssize(hosts); ++rank) {
+    // The least of: on the same host, how many it has, how far behind this rank.
+    const auto cost = [&](Rank other) {
+      const auto o = static_cast<std::size_t>(other);
+      return std::tuple(other == rank, hosts[o] == hosts[static_cast<std::size_t>(rank)], mirrored[o],
+                        distance(rank, other, hosts.size()));
+    };
+    Rank best = rank;
+    for (Rank other = 0; other < std::ssize(hosts); ++other) {
+      if (cost(other) < cost(best)) best = other;
+    }
+    mirrors.push_back(best);
+    ++mirrored[static_cast<std::size_t>(best)];
   }
-  return 1;
+  return mirrors;
+}
+
+MirroredShare::MirroredShare(Rank owner, const Holding& holding, int quantities) : owner_(owner), begins_{0} {
+  const auto ranks = static_cast<std::size_t>(holding.groups.sharing.size());
+  for (const Bucket& bucket : holding.partition.buckets) {
+    const Range share = chunk_range(bucket.elements.size(), ranks, static_cast<std::size_t>(owner));
+    shares_.push_back({bucket.elements.begin + share.begin, bucket.elements.begin + share.end});
+    begins_.push_back(begins_.back() + share.size());
+  }
+  state_ = LargeMemory(static_cast<std::size_t>(quantities) * size() * sizeof(float));
+}
+
+std::span<float> MirroredShare::of(int quantity, std::size_t bucket) const {
+  float* all = reinterpret_cast<float*>(state_.bytes().data()) + static_cast<std::size_t>(quantity) * size();
+  return part_of({all, size()}, bucket);
 }
 
 bool Mirror::is_needed(const Holding& holding) {
@@ -31,71 +67,63 @@ bool Mirror::is_needed(const Holding& holding) {
 }
 
 Mirror::Mirror(const Holding& holding, const Weights& weights)
-    : holding_(holding),
-      weights_(weights),
-      group_(holding.groups.sharing),
-      distance_(distance_to_mirror(group_.hosts())),
-      begins_{0} {
-  for (const Bucket& bucket : holding.partition.buckets) {
-    const Range share = chunk_range(bucket.elements.size(), static_cast<std::size_t>(group_.size()),
-                                    static_cast<std::size_t>(ward()));
-    shares_.push_back({bucket.elements.begin + share.begin, bucket.elements.begin + share.end});
-    begins_.push_back(begins_.back() + share.size());
+    : holding_(holding), weights_(weights), group_(holding.groups.sharing) {
+  const std::vector<Rank> mirrors = mirrors_by_rank(group_.hosts());
+  partner_ = mirrors[static_cast<std::size_t>(group_.rank())];
+  for (Rank owner = 0; owner < group_.size(); ++owner) {
+    if (mirrors[static_cast<std::size_t>(owner)] != group_.rank()) continue;
+    shares_.emplace_back(owner, holding, weights.quantities());
+    gradients_.push_back(group_.allocate(shares_.back().size() * sizeof(float)));
   }
-  const auto quantities = static_cast<std::size_t>(weights.quantities());
-  state_ = LargeMemory(quantities * begins_.back() * sizeof(float));
-  gradients_ = group_.allocate(begins_.back() * sizeof(float));
 }
 
-std::span<float> Mirror::place_of(int quantity, std::size_t bucket) const {
-  const std::size_t begin = static_cast<std::size_t>(quantity) * begins_.back() + begins_[bucket];
-  return {reinterpret_cast<float*>(state_.bytes().data()) + begin, shares_[bucket].size()};
-}
-
-std::span<const float> Mirror::of(int quantity, std::size_t bucket) const {
-  return place_of(quantity, bucket);
-}
-
-void Mirror::exchange(Bytes own, Bytes wards) const {
-  comm::Work received = group_.recv_async(ward(), wards, {.stream = kMirrorStream});
-  comm::Work sent = group_.send_async(partner(), own, {.stream = kMirrorStream});
-  sent.wait();
-  received.wait();
+std::vector<comm::Work> Mirror::start_exchange(std::span<const float> own, const PlaceOf& place_of) const {
+  std::vector<comm::Work> works;
+  for (std::size_t share = 0; share < shares_.size(); ++share) {
+    works.push_back(group_.recv_async(shares_[share].owner(), std::as_writable_bytes(place_of(share)),
+                                      {.stream = kMirrorStream}));
+  }
+  // Sending only reads.
+  const std::span<float> sent(const_cast<float*>(own.data()), own.size());
+  works.push_back(group_.send_async(partner_, std::as_writable_bytes(sent), {.stream = kMirrorStream}));
+  return works;
 }
 
 void Mirror::fill() {
   std::vector<float> own;
-  for (std::size_t bucket = 0; bucket < shares_.size(); ++bucket) {
+  for (std::size_t bucket = 0; bucket < holding_.partition.buckets.size(); ++bucket) {
     const Range all = {0, holding_.partition.own[bucket].size()};
     own.resize(all.size());
     for (int quantity = 0; quantity < weights_.quantities(); ++quantity) {
       weights_.copy_quantity(quantity, bucket, all, own);
-      exchange(std::as_writable_bytes(std::span(own)), std::as_writable_bytes(place_of(quantity, bucket)));
+      wait_all(start_exchange(own, [&](std::size_t share) { return shares_[share].of(quantity, bucket); }));
     }
   }
 }
 
 void Mirror::take_gradients(const std::vector<Gradients>& own) {
   std::vector<comm::Work> works;
-  const std::span<float> all = gradients_.as<float>();
-  for (std::size_t bucket = 0; bucket < shares_.size(); ++bucket) {
-    const std::span<float> wards = all.subspan(begins_[bucket], shares_[bucket].size());
-    works.push_back(group_.recv_async(ward(), std::as_writable_bytes(wards), {.stream = kMirrorStream}));
-    // Sending only reads.
-    const std::span<float> mine(const_cast<float*>(own[bucket].data()), own[bucket].size());
-    works.push_back(group_.send_async(partner(), std::as_writable_bytes(mine), {.stream = kMirrorStream}));
+  for (std::size_t bucket = 0; bucket < own.size(); ++bucket) {
+    std::ranges::move(start_exchange(own[bucket],
+                                     [&](std::size_t share) {
+                                       return shares_[share].part_of(gradients_[share].as<float>(), bucket);
+                                     }),
+                      std::back_inserter(works));
   }
-  for (comm::Work& work : works) work.wait();
+  wait_all(std::move(works));
 }
 
 void Mirror::update(const OptimizerStep& how, float gradient_scale) {
-  for (std::size_t bucket = 0; bucket < shares_.size(); ++bucket) {
-    ShareState state = {.master = place_of(0, bucket), .moments = {}};
-    for (int quantity = 1; quantity < weights_.quantities(); ++quantity) {
-      state.moments.push_back(place_of(quantity, bucket));
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    const MirroredShare& share = shares_[i];
+    for (std::size_t bucket = 0; bucket < share.shares().size(); ++bucket) {
+      ShareState state = {.master = share.of(0, bucket), .moments = {}};
+      for (int quantity = 1; quantity < weights_.quantities(); ++quantity) {
+        state.moments.push_back(share.of(quantity, bucket));
+      }
+      update_share(how, holding_.layout, share.shares()[bucket], state,
+                   share.part_of(gradients_[i].as<float>(), bucket), gradient_scale);
     }
-    const Gradients gradients = gradients_.as<float>().subspan(begins_[bucket], shares_[bucket].size());
-    update_share(how, holding_.layout, shares_[bucket], state, gradients, gradient_scale);
   }
 }
 

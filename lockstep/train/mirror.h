@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -14,13 +14,36 @@
 
 namespace lockstep::train {
 
-// How far away in a group the rank is that mirrors one: on another host for all of them if that can be, by
-// the hosts of the group's ranks. At least 1.
-int distance_to_mirror(std::span<const int> hosts);
+// By rank of a group, by the hosts of its ranks: who mirrors it. Another rank, and one on another host where
+// there is one, however unevenly the ranks lie on them; those that can take turns. Needs two ranks.
+std::vector<Rank> mirrors_by_rank(std::span<const int> hosts);
 
-// The share of the training state that another rank of the sharing group has, its ward, kept up to date by
-// doing the ward's updates here as well: when the ward is lost, its share is not. It costs the gradients of a
-// share on the wire, and an update more.
+// The share of the training state that another rank has, kept up to date by doing that rank's updates here as
+// well.
+class MirroredShare {
+ public:
+  MirroredShare(Rank owner, const Holding& holding, int quantities);
+
+  Rank owner() const { return owner_; }
+  // By bucket: what the owner has, and all of a quantity of it (Weights::quantities()).
+  const std::vector<Range>& shares() const { return shares_; }
+  std::span<float> of(int quantity, std::size_t bucket) const;
+
+  std::size_t size() const { return begins_.back(); }
+  // Of the bucket, in `all` that are of this share.
+  std::span<float> part_of(std::span<float> all, std::size_t bucket) const {
+    return all.subspan(begins_[bucket], shares_[bucket].size());
+  }
+
+ private:
+  Rank owner_;
+  std::vector<Range> shares_;
+  std::vector<std::size_t> begins_;  // by bucket, in the memory of a quantity; then their sum
+  LargeMemory state_;                // by quantity
+};
+
+// What this rank mirrors of the sharing group, so that the share of a lost rank is not lost. It costs the
+// gradients of a share on the wire, and an update more.
 class Mirror {
  public:
   // Whether a lost rank would take something with it that no other has, and there is another.
@@ -37,24 +60,20 @@ class Mirror {
   // Applies these.
   void update(const OptimizerStep& how, float gradient_scale);
 
-  // By bucket: what the ward has, and all of a quantity of it (Weights::quantities()).
-  const std::vector<Range>& shares() const { return shares_; }
-  std::span<const float> of(int quantity, std::size_t bucket) const;
-  Rank ward() const { return (group_.rank() + group_.size() - distance_) % group_.size(); }
+  // None, or several where hosts have different numbers of ranks.
+  const std::vector<MirroredShare>& shares() const { return shares_; }
 
  private:
-  Rank partner() const { return (group_.rank() + distance_) % group_.size(); }
-  std::span<float> place_of(int quantity, std::size_t bucket) const;
-  void exchange(Bytes own, Bytes wards) const;
+  // What this rank has goes to its mirror, and what is mirrored here comes to the place of each share.
+  using PlaceOf = std::function<std::span<float>(std::size_t share)>;
+  std::vector<comm::Work> start_exchange(std::span<const float> own, const PlaceOf& place_of) const;
 
   const Holding& holding_;
   const Weights& weights_;
   const comm::Communicator& group_;  // those that share
-  int distance_;
-  std::vector<Range> shares_;
-  std::vector<std::size_t> begins_;  // by bucket, in the memory of a quantity; then their sum
-  LargeMemory state_;                // of the ward: by quantity
-  comm::Buffer gradients_;           // of the ward
+  Rank partner_;                     // mirrors this rank
+  std::vector<MirroredShare> shares_;
+  std::vector<comm::Buffer> gradients_;  // by share
 };
 
 }  // namespace lockstep::train

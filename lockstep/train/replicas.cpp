@@ -2,7 +2,6 @@
 #include "lockstep/train/replicas.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -19,9 +18,8 @@ namespace lockstep::train {
 namespace {
 
 // As Copy::what.
-constexpr std::int64_t kNothing = 0;
-constexpr std::int64_t kWeights = 1;
-constexpr std::int64_t kFirstShare = 2;
+constexpr std::int64_t kWeights = 0;
+constexpr std::int64_t kFirstShare = 1;
 
 // Half of a hash is enough to tell apart what nobody has made alike on purpose.
 std::int64_t half_of(const Hasher& hasher) {
@@ -70,34 +68,22 @@ std::optional<std::int64_t> majority(const std::vector<Copy>& copies) {
   return std::nullopt;
 }
 
-// By rank of the data group: its weights, its share and what it mirrors.
-constexpr std::size_t kCopiesOfRank = 3;
-struct Told {
-  std::int64_t what = kNothing;
-  std::int64_t hash = 0;
-};
-
-std::array<Told, kCopiesOfRank> copies_here(const Holding& holding, const Weights& weights,
-                                            const Mirror* mirror) {
-  std::array<Told, kCopiesOfRank> told;
-  if (!holding.shards_weights) told[0] = {kWeights, hash_of_weights(holding, weights)};
-  if (weights.is_on_disk()) return told;  // whose reading would take longer than a step
+// What this rank has that others may have too, as pairs of Copy::what and Copy::hash: its weights, its share
+// and what it mirrors.
+std::vector<std::int64_t> copies_here(const Holding& holding, const Weights& weights, const Mirror* mirror) {
+  std::vector<std::int64_t> copies;
+  const auto add = [&](std::int64_t what, std::int64_t hash) { copies.insert(copies.end(), {what, hash}); };
+  if (!holding.shards_weights) add(kWeights, hash_of_weights(holding, weights));
+  if (weights.is_on_disk()) return copies;  // whose reading would take longer than a step
   const Rank share = holding.partition.shards_update ? holding.groups.sharing.rank() : 0;
-  told[1] = {kFirstShare + share, hash_of_own_share(holding, weights)};
-  if (mirror != nullptr) {
-    const auto of_ward = [mirror](int quantity, std::size_t bucket) { return mirror->of(quantity, bucket); };
-    told[2] = {kFirstShare + mirror->ward(), hash_of_share(holding, weights, of_ward)};
+  add(kFirstShare + share, hash_of_own_share(holding, weights));
+  if (mirror == nullptr) return copies;
+  for (const MirroredShare& mirrored : mirror->shares()) {
+    add(kFirstShare + mirrored.owner(),
+        hash_of_share(holding, weights,
+                      [&](int quantity, std::size_t bucket) { return mirrored.of(quantity, bucket); }));
   }
-  return told;
-}
-
-// One place for each rank, zeros from all others: the sum is what all have put there.
-template <typename Value>
-std::vector<Value> told_by_all(const comm::Communicator& group, const Value& mine) {
-  std::vector<Value> all(static_cast<std::size_t>(group.size()));
-  all[static_cast<std::size_t>(group.rank())] = mine;
-  group.all_reduce(std::as_writable_bytes(std::span(all)), {.dtype = DType::int64});
-  return all;
+  return copies;
 }
 
 enum Verdict : std::int64_t { is_right, is_wrong, is_undecided };
@@ -143,10 +129,10 @@ Verdict verdict_on(Rank rank, std::span<const Copy> copies) {
 Verdict verdict_here(const Holding& holding, const Weights& weights, const Mirror* mirror) {
   const comm::Communicator& data = holding.groups.data;
   std::vector<Copy> copies;
-  const auto by_rank = told_by_all(data, copies_here(holding, weights, mirror));
+  const auto by_rank = gathered_lists(copies_here(holding, weights, mirror), data);
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    for (const auto& [what, hash] : by_rank[rank]) {
-      if (what != kNothing) copies.push_back({what, static_cast<Rank>(rank), hash});
+    for (std::size_t i = 0; i < by_rank[rank].size(); i += 2) {
+      copies.push_back({by_rank[rank][i], static_cast<Rank>(rank), by_rank[rank][i + 1]});
     }
   }
   return verdict_on(data.rank(), copies);
@@ -157,10 +143,10 @@ void require_right(Verdict mine, const comm::Communicator& world, std::int64_t s
   std::vector<Rank> wrong;
   std::vector<Rank> undecided;
   try {
-    const std::vector<std::int64_t> verdicts = told_by_all(world, std::int64_t{mine});
+    const auto verdicts = gathered_lists(std::vector{std::int64_t{mine}}, world);
     for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
-      if (verdicts[rank] == is_wrong) wrong.push_back(static_cast<Rank>(rank));
-      if (verdicts[rank] == is_undecided) undecided.push_back(static_cast<Rank>(rank));
+      if (verdicts[rank].front() == is_wrong) wrong.push_back(static_cast<Rank>(rank));
+      if (verdicts[rank].front() == is_undecided) undecided.push_back(static_cast<Rank>(rank));
     }
   } catch (const CommError&) {
     // Somebody is lost: what is wrong here must not be given to whoever comes.

@@ -32,7 +32,7 @@ class Agent : public ElasticProgram {
 
   // Slow enough for others to come while it trains.
   Program start_run(const std::string& run, int step_ms, const Flags& more = {}) const {
-    Flags flags = flags_of(run, {"--workers", "2", "--listen", listening(), "--elastic.max_workers", "4",
+    Flags flags = flags_of(run, {"--workers", "2", "--listen", listening(), "--elastic.max_workers", "5",
                                  "--elastic.beat_timeout_seconds", "2", "--training.threads", "1"});
     flags.insert(flags.end(), more.begin(), more.end());
     Environment environment = kSecret;
@@ -45,6 +45,10 @@ class Agent : public ElasticProgram {
     return start_on(1, agent_flags(run, more), extra);
   }
 
+  Program start_agent_of(int workers, const std::string& run) const {
+    return start_on(1, agent_flags(run, {}, workers), kSecret);
+  }
+
   // One that finds no regular file where the others have this one.
   Program start_agent_without(const std::string& file, const std::string& run) const {
     return start_shell(fmt::format("exec unshare --mount sh -c 'mount --bind /dev/null {} && {}'", file,
@@ -52,10 +56,10 @@ class Agent : public ElasticProgram {
                        kSecret);
   }
 
-  Flags agent_flags(const std::string& run, const Flags& more) const {
+  Flags agent_flags(const std::string& run, const Flags& more, int workers = 2) const {
     Flags flags = flags_of(run, {"--training.threads", "1"});
     flags.front() = "agent";
-    flags.insert(flags.end(), {"--workers", "2", "--join", listening()});
+    flags.insert(flags.end(), {"--workers", std::to_string(workers), "--join", listening()});
     flags.insert(flags.end(), more.begin(), more.end());
     return flags;
   }
@@ -99,6 +103,20 @@ TEST_F(Agent, AddsWorkersAndMayDieAndBeReplaced) {
   expect_whole("agent", program.finish());
   const Finished of_agent = another.finish();
   EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
+}
+
+// What each worker of the other host has is also on this one, though there are fewer here.
+TEST_F(Agent, OfAnotherNumberOfWorkersMayDie) {
+  train_whole();
+  Program program = start_run("uneven", 100);
+  Program agent = start_agent_of(3, "uneven");
+  wait_for("uneven", "5 workers went on after step");
+  wait_for_more_steps("uneven");
+  agent.kill_alone();
+  wait_for("uneven", "2 workers went on after step");
+  const Finished finished = program.finish();
+  EXPECT_THAT(finished.output + finished.error_output, Not(HasSubstr("begins anew")));
+  expect_whole("uneven", finished);
 }
 
 // Its workers hold everything; no checkpoint was made.
