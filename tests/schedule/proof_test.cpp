@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Proves every algorithm for every operation it supports, over all worlds and shapes up to a size.
+#include <compare>
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -155,20 +159,66 @@ TEST_P(HierarchicalProof, HoldsForEveryHostShapeOfSmallWorlds) {
   }
 }
 
-// Counts take turns: each shape and pair meets one of them.
+// Every kind of count with every kind of root, for each operation and algorithm between hosts.
+class MetKinds {
+ public:
+  void meet(const CollectiveSpec& spec) {
+    met_[{spec.op, spec.outer}].emplace(kind_of_count(spec), kind_of_root(spec));
+  }
+
+  void expect_all() const {
+    EXPECT_FALSE(met_.empty());
+    for (const auto& [pair, kinds] : met_) {
+      const auto [op, outer] = pair;
+      const std::size_t kinds_of_roots = op == Op::broadcast || op == Op::reduce ? 4 : 1;
+      EXPECT_EQ(kinds.size(), 4 * kinds_of_roots)
+          << name_of(op) << " with " << name_of(outer) << " between hosts";
+    }
+  }
+
+ private:
+  enum class CountKind { zero, smaller_than_world, divides, does_not_divide };
+  struct RootKind {
+    bool first_host, first_seat;
+    auto operator<=>(const RootKind&) const = default;
+  };
+
+  static CountKind kind_of_count(const CollectiveSpec& spec) {
+    const auto ranks = static_cast<std::size_t>(spec.world);
+    if (spec.count == 0) return CountKind::zero;
+    if (spec.count < ranks) return CountKind::smaller_than_world;
+    return spec.count % ranks == 0 ? CountKind::divides : CountKind::does_not_divide;
+  }
+
+  static RootKind kind_of_root(const CollectiveSpec& spec) {
+    Rank seat = spec.root;
+    std::size_t host = 0;
+    while (seat >= spec.ranks_per_host[host]) seat -= spec.ranks_per_host[host++];
+    return {.first_host = host == 0, .first_seat = seat == 0};
+  }
+
+  std::map<std::pair<Op, Algorithm>, std::set<std::pair<CountKind, RootKind>>> met_;
+};
+
+// Counts and roots take turns from shape to shape, and pairs are one turn apart: each shape and pair meets
+// one of them.
 TEST_P(HierarchicalProof, HoldsForShapesOfLargeWorlds) {
   Proofs proofs;
-  std::size_t turn = 0;
+  MetKinds kinds;
+  std::size_t first_turn = 0;
   for (const std::vector<int>& hosts : host_shapes_up_to(kLargestShape)) {
+    std::size_t turn = first_turn++;
     for_each_pair(hosts, [&](CollectiveSpec spec) {
       const std::vector<std::size_t> counts = counts_for(spec.world);
       const std::vector<Rank> roots = roots_for(spec.op, spec.world);
       spec.count = counts[turn % counts.size()];
-      spec.root = roots[turn % roots.size()];
+      spec.root = roots[turn / counts.size() % roots.size()];
       ++turn;
+      kinds.meet(spec);
       proofs.prove(spec);
     });
   }
+  kinds.expect_all();
 }
 
 TEST_P(HierarchicalProof, HoldsForSegments) {
