@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Proves every algorithm for every operation it supports, over all worlds and shapes up to a size.
+// Proves every algorithm for every operation it supports, over all worlds and shapes up to a size, and
+// compares what the programs cost with the formulas.
 #include <compare>
 #include <map>
-#include <numeric>
 #include <random>
 #include <set>
 #include <string>
@@ -15,6 +15,7 @@
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/schedule/check/check.h"
 
+#include "tests/schedule/formulas.h"
 #include "tests/schedule/specs.h"
 
 namespace lockstep::schedule::testing {
@@ -24,19 +25,19 @@ constexpr int kLargestFlatWorld = 40;
 constexpr int kLargestShape = 64;
 constexpr int kMostFailures = 20;  // of one test: the rest would say the same
 
-constexpr std::array kPartAlgorithms = {Algorithm::ring,   Algorithm::tree,     Algorithm::halving_doubling,
-                                        Algorithm::direct, Algorithm::one_shot, Algorithm::mesh};
-
-// Proves the programs of one spec after another; the test fails for each that is refused.
+// Proves the programs of one spec after another; the test fails for each that is refused or costs something
+// else than its formula says.
 class Proofs {
  public:
   void prove(const CollectiveSpec& spec) {
     ++proved_;
     if (failures_ >= kMostFailures) return;
     const CheckResult result = check(spec, programs_of(spec));
-    if (!result.violation) return;
+    const std::string wrong =
+        result.violation ? result.violation->to_string() : difference_from_formulas(spec, result.cost);
+    if (wrong.empty()) return;
     ++failures_;
-    ADD_FAILURE() << describe(spec) << "\n  " << result.violation->to_string();
+    ADD_FAILURE() << describe(spec) << "\n  " << wrong;
   }
 
   ~Proofs() {
@@ -120,15 +121,6 @@ TEST(MeshProof, HoldsForSegments) {
       }
     }
   }
-}
-
-CollectiveSpec hierarchical_spec(Op op, const std::vector<int>& hosts, Algorithm inner, Algorithm outer) {
-  CollectiveSpec spec =
-      flat_spec(op, Algorithm::hierarchical, std::accumulate(hosts.begin(), hosts.end(), 0), 0);
-  spec.ranks_per_host = hosts;
-  spec.inner = inner;
-  spec.outer = outer;
-  return spec;
 }
 
 class HierarchicalProof : public ::testing::TestWithParam<Algorithm> {
@@ -234,15 +226,6 @@ TEST_P(HierarchicalProof, HoldsForSegments) {
 
 INSTANTIATE_TEST_SUITE_P(Every, HierarchicalProof, ::testing::ValuesIn(kPartAlgorithms), name_of_parameter);
 
-CollectiveSpec lane_spec(Op op, const LaneOwnership& ownership, std::size_t count) {
-  CollectiveSpec spec = flat_spec(op, Algorithm::direct, ownership.world(), count);
-  for (Rank rank = 0; rank < ownership.world(); ++rank) {
-    spec.pieces.push_back(complete_subtrees(ownership.first_lane[static_cast<std::size_t>(rank)],
-                                            ownership.first_lane[static_cast<std::size_t>(rank) + 1]));
-  }
-  return spec;
-}
-
 void prove_lanes(Proofs& proofs, const LaneOwnership& ownership) {
   for (const Op op : {Op::all_reduce, Op::reduce_scatter}) {
     for (const std::size_t count : counts_for(ownership.world())) {
@@ -290,15 +273,7 @@ TEST(LaneProof, HoldsForPiecesThatCouldBeOne) {
     for (int world = 1; world <= 9; ++world) {
       const LaneOwnership ownership = even_ownership(lanes, world);
       for (const Op op : {Op::all_reduce, Op::reduce_scatter}) {
-        CollectiveSpec spec = lane_spec(op, ownership, 23);
-        for (Rank rank = 0; rank < world; ++rank) {
-          std::vector<Subtree>& pieces = spec.pieces[static_cast<std::size_t>(rank)];
-          pieces.clear();
-          for (int lane = 0; lane < ownership.count_of(rank); ++lane) {
-            pieces.push_back({ownership.first_lane[static_cast<std::size_t>(rank)] + lane, 1});
-          }
-        }
-        proofs.prove(spec);
+        proofs.prove(single_lane_spec(op, ownership, 23));
       }
     }
   }

@@ -2,6 +2,7 @@
 #include "tests/schedule/specs.h"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 #include <fmt/format.h>
@@ -17,6 +18,36 @@ CollectiveSpec flat_spec(Op op, Algorithm algorithm, int world, std::size_t coun
   spec.algorithm = algorithm;
   spec.world = world;
   spec.count = count;
+  return spec;
+}
+
+CollectiveSpec hierarchical_spec(Op op, const std::vector<int>& hosts, Algorithm inner, Algorithm outer) {
+  CollectiveSpec spec =
+      flat_spec(op, Algorithm::hierarchical, std::accumulate(hosts.begin(), hosts.end(), 0), 0);
+  spec.ranks_per_host = hosts;
+  spec.inner = inner;
+  spec.outer = outer;
+  return spec;
+}
+
+CollectiveSpec lane_spec(Op op, const LaneOwnership& ownership, std::size_t count) {
+  CollectiveSpec spec = flat_spec(op, Algorithm::direct, ownership.world(), count);
+  for (Rank rank = 0; rank < ownership.world(); ++rank) {
+    spec.pieces.push_back(complete_subtrees(ownership.first_lane[static_cast<std::size_t>(rank)],
+                                            ownership.first_lane[static_cast<std::size_t>(rank) + 1]));
+  }
+  return spec;
+}
+
+CollectiveSpec single_lane_spec(Op op, const LaneOwnership& ownership, std::size_t count) {
+  CollectiveSpec spec = lane_spec(op, ownership, count);
+  for (Rank rank = 0; rank < ownership.world(); ++rank) {
+    std::vector<Subtree>& pieces = spec.pieces[static_cast<std::size_t>(rank)];
+    pieces.clear();
+    for (int lane = 0; lane < ownership.count_of(rank); ++lane) {
+      pieces.push_back({ownership.first_lane[static_cast<std::size_t>(rank)] + lane, 1});
+    }
+  }
   return spec;
 }
 

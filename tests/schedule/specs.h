@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/mesh/lanes.h"
 #include "lockstep/schedule/collective/collective.h"
 #include "lockstep/schedule/collective/program.h"
 
@@ -20,7 +21,19 @@ inline constexpr std::array kAllOps = {Op::all_reduce, Op::reduce_scatter, Op::a
 inline constexpr std::array kFlatAlgorithms = {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
                                                Algorithm::direct, Algorithm::one_shot};
 
+// Those that a hierarchy can be made of.
+inline constexpr std::array kPartAlgorithms = {
+    Algorithm::ring,   Algorithm::tree,     Algorithm::halving_doubling,
+    Algorithm::direct, Algorithm::one_shot, Algorithm::mesh};
+
 CollectiveSpec flat_spec(Op op, Algorithm algorithm, int world, std::size_t count);
+
+// Of no elements; `hosts` has the number of ranks of each.
+CollectiveSpec hierarchical_spec(Op op, const std::vector<int>& hosts, Algorithm inner, Algorithm outer);
+
+// Every rank brings the complete subtrees that it owns; or its lanes one by one.
+CollectiveSpec lane_spec(Op op, const LaneOwnership& ownership, std::size_t count);
+CollectiveSpec single_lane_spec(Op op, const LaneOwnership& ownership, std::size_t count);
 
 // Counts that divide, do not divide, are smaller than the world, and are zero; without repetitions.
 std::vector<std::size_t> counts_for(int world);

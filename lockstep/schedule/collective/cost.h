@@ -14,7 +14,7 @@ namespace lockstep::schedule {
 struct PredictedCost {
   std::vector<std::size_t> elements_sent;  // by each rank
   std::size_t elements_combined = 0;       // additions, all ranks together
-  int depth = 0;                           // messages that must follow one another; hierarchical: at most
+  int depth = 0;  // messages that must follow one another; of some hierarchies: at most
 };
 
 // Throws UsageError where validate() would.

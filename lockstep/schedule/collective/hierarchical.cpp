@@ -46,17 +46,15 @@ class Hierarchy {
 
   std::vector<Phase> reduce_scatter() const {
     std::vector<Phase> phases = {scatter_inside(shares_of_chunks()), between_owners(Op::reduce_scatter)};
-    for (int seat = owners_; seat < largest_host(); ++seat) phases.push_back(hand_chunk(seat, Op::broadcast));
+    for (int seat = owners_; seat < largest_host(); seat += owners_) {
+      phases.push_back(hand_chunks(seat, seat + owners_, Op::broadcast));
+    }
     return phases;
   }
 
   std::vector<Phase> all_gather() const {
-    std::vector<Phase> phases;
-    for (int seat = owners_; seat < largest_host(); ++seat)
-      phases.push_back(hand_chunk(seat, Op::all_gather));
-    phases.push_back(between_owners(Op::all_gather));
-    phases.push_back(gather_inside(shares_of_chunks()));
-    return phases;
+    return {hand_chunks(owners_, largest_host(), Op::all_gather), between_owners(Op::all_gather),
+            gather_inside(shares_of_chunks())};
   }
 
   std::vector<Phase> broadcast() const { return {between_speakers(), inside_with_speaker()}; }
@@ -150,18 +148,19 @@ class Hierarchy {
   }
 
   // Between a seat without a share and the owner that looks after its chunk, one message: the owner's for
-  // Op::broadcast, the seat's for Op::all_gather.
-  Phase hand_chunk(int seat, Op op) const {
+  // Op::broadcast, the seat's for Op::all_gather. For the seats from `begin` on, before `end`.
+  Phase hand_chunks(int begin, int end, Op op) const {
     Phase phase;
     for (int host = 0; host < hosts_.hosts(); ++host) {
-      if (seat >= hosts_.size[host]) continue;
-      const Range chunk = chunk_of(host, seat);
-      const Rank first = hosts_.first[host];
-      Task task{.op = Op::broadcast, .count = chunk.size(), .chunks = even_chunks(chunk.size(), 2)};
-      task.root = op == Op::broadcast ? 0 : 1;
-      phase.push_back({flat_algorithm(Algorithm::one_shot),
-                       std::move(task),
-                       {{first + seat % owners_, first + seat}, {chunk}}});
+      for (int seat = begin; seat < std::min(end, hosts_.size[host]); ++seat) {
+        const Range chunk = chunk_of(host, seat);
+        const Rank first = hosts_.first[host];
+        Task task{.op = Op::broadcast, .count = chunk.size(), .chunks = even_chunks(chunk.size(), 2)};
+        task.root = op == Op::broadcast ? 0 : 1;
+        phase.push_back({flat_algorithm(Algorithm::one_shot),
+                         std::move(task),
+                         {{first + seat % owners_, first + seat}, {chunk}}});
+      }
     }
     return phase;
   }

@@ -19,7 +19,7 @@ struct Part {
   Place place;
 };
 
-// No rank is a member of two groups.
+// A rank that is a member of several groups only receives in them, so that none waits for another.
 using Phase = std::vector<Part>;
 
 // The part of whole.rank in every phase, appended to `whole`.
