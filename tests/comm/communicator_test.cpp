@@ -46,6 +46,11 @@ INSTANTIATE_TEST_SUITE_P(Connected, Conformance,
                          testing::Combine(testing::Values("shm", "tcp", "routed"), testing::Values(2, 3, 4),
                                           testing::ValuesIn(collective_cases())),
                          name_of_case);
+// Far more ranks than most machines that run this have cores.
+INSTANTIATE_TEST_SUITE_P(Crowded, Conformance,
+                         testing::Combine(testing::Values("shm"), testing::Values(8),
+                                          testing::ValuesIn(collective_cases())),
+                         name_of_case);
 
 TEST(Communicator, SeveralThreadsCallAtOnceOnStreamsOfTheirOwn) {
   run_ranks(3, [](comm::Communicator& world) {
