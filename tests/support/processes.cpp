@@ -48,7 +48,8 @@ rendezvous::Placement place(Rank rank, int world, const std::string& host, std::
   placement.master_port.value = port;
   placement.served_by_rank0.value = false;
   placement.run.value = "processes";
-  placement.host_id.value = rendezvous::detect_host_id();
+  const char* host_id = std::getenv("LOCKSTEP_HOST_ID");
+  placement.host_id.value = host_id != nullptr ? host_id : rendezvous::detect_host_id();
   placement.timeout.value = 60s;
   return placement;
 }

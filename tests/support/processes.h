@@ -22,7 +22,8 @@ class RankProcesses {
   using Tell = std::function<void(const std::string&)>;
   using Body = std::function<void(comm::Communicator&, const Tell& tell)>;
 
-  // Where a rank runs: called in its process before anything else, to enter a network namespace, say.
+  // Where a rank runs: called in its process before anything else, to enter a network namespace or to set
+  // LOCKSTEP_HOST_ID, say.
   using Setup = std::function<void(Rank)>;
 
   // Forks `world` ranks that meet at `host` (an address of rank 0) and connect as told, then run the body.
