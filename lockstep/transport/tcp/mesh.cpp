@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lockstep/transport/tcp/mesh.h"
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -10,8 +12,6 @@
 #include <sys/socket.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/transport/tcp/connected.h"
-#include "lockstep/transport/tcp/endpoint.h"
 #include "lockstep/transport/tcp/frame.h"
 #include "lockstep/transport/tcp/limits.h"
 
@@ -153,10 +153,10 @@ class MeshBuilder {
 
 }  // namespace
 
-std::unique_ptr<Endpoint> connect_tcp(const TcpOptions& options, Deadline deadline) {
+std::vector<std::vector<std::unique_ptr<Connection>>> connect_tcp_mesh(const TcpOptions& options,
+                                                                       Deadline deadline) {
   check_options(options);
-  return std::make_unique<tcp::TcpEndpoint>(options.rank, options.credentials.me.generation,
-                                            MeshBuilder(options, deadline).build());
+  return MeshBuilder(options, deadline).build();
 }
 
 }  // namespace lockstep::transport
