@@ -24,7 +24,7 @@ printf 'load before: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
 model='--model.name llama --model.layers 6 --model.width 384 --model.heads 6 --model.kv_heads 6 --model.ffn_width 1024
   --model.vocab_size 8192 --model.tied_embeddings true --training.dtype bf16 --training.seq_len 128
   --training.micro_batch_size 1'
-chaos='--workers 4 --mtbf 20s --gap 5s --checkpoint.interval -1 --checkpoint.mtbf_seconds 20'
+chaos='--workers 4 --mtbf 20s --gap 5s --checkpoint.interval auto --checkpoint.mtbf_seconds 20'
 seq 1 600000 > "$folder/text"
 "$lockstep" prepare "$folder/text" --tokenizer bytes --output "$folder/corpus"
 printf '[data]\ntrain = ["%s/corpus"]\n[metrics]\nenable_tensorboard = false\n' "$folder" > "$folder/run.toml"

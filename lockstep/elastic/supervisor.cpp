@@ -35,7 +35,7 @@ constexpr int kSignalBase = 128;
 // file that cannot be written.
 constexpr std::array kMistakes = {2, 65, 70, 73, 74};
 // The same wish may come twice: to this process and to its group.
-constexpr std::chrono::seconds kSameWish{2};
+constexpr milliseconds kSameWish{500};
 
 bool is_mistake(int exit_code) {
   return std::find(kMistakes.begin(), kMistakes.end(), exit_code) != kMistakes.end();

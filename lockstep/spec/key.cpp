@@ -60,7 +60,9 @@ std::string words_for(const Accepted& accepted) {
   if (!accepted.choices.empty()) return fmt::format("one of {}", fmt::join(accepted.choices, ", "));
   const Bounds& bounds = accepted.bounds;
   if (bounds.least == bounds.most) return {};
-  if (bounds.most > 1e15) return fmt::format("{} or more", bounds.least);
+  if (bounds.most > 1e15) {
+    return fmt::format("{} or more{}", bounds.least, accepted.when_auto ? ", or \"auto\"" : "");
+  }
   return fmt::format("{}{} to {}{}", bounds.above_least ? "above " : "", bounds.least,
                      bounds.below_most ? "below " : "", bounds.most);
 }

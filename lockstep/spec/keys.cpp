@@ -247,13 +247,13 @@ std::vector<Key> checkpoint() {
                                     "save the whole state of the training, so that a run can go on exactly"),
       row<in, &Checkpoint::interval>("interval",
                                      "steps between checkpoints; 0: only at the end, and when the run is "
-                                     "stopped; -1: as often as pays, by "
+                                     "stopped; auto or -1: as often as pays, by "
                                      "what one costs and mtbf_seconds",
-                                     {{-1, kMany}}),
+                                     {.bounds = {-1, kMany}, .when_auto = -1}),
       row<in, &Checkpoint::interval_seconds>("interval_seconds",
                                              "seconds between checkpoints; 0: not by time", {{0, 1e9}}),
       row<in, &Checkpoint::mtbf_seconds>(
-          "mtbf_seconds", "time between failures of the whole cluster, for interval = -1", {{1, 1e9}}),
+          "mtbf_seconds", "time between failures of the whole cluster, for interval = \"auto\"", {{1, 1e9}}),
       row<in, &Checkpoint::keep_last>("keep_last", "newest checkpoints that are kept", {kPositive}),
       row<in, &Checkpoint::keep_every>(
           "keep_every", "checkpoints of steps that this divides are kept for ever; 0: none", {kCount}),
@@ -301,6 +301,10 @@ std::vector<Key> elastic() {
       row<in, &Elastic::join_timeout_seconds>(
           "join_timeout_seconds",
           "a run with fewer than min_workers waits so long for others, then saves and ends with exit code 75",
+          {{0.1, 1e9}}),
+      row<in, &Elastic::grace_seconds>(
+          "grace_seconds",
+          "a run that is asked to stop may take so long to save and end, then its workers are killed",
           {{0.1, 1e9}}),
       row<in, &Elastic::max_restarts>(
           "max_restarts", "a worker is started again at most so many times within window_seconds", {kCount}),

@@ -44,7 +44,8 @@ std::string list_as_toml(std::string_view text, bool of_texts) {
 
 std::string as_toml(const Key& key, std::string_view text) {
   const Value type = default_of(key);
-  if (std::holds_alternative<std::string>(type)) return quoted(text);
+  const bool is_auto = key.accepted.when_auto && text == "auto";
+  if (is_auto || std::holds_alternative<std::string>(type)) return quoted(text);
   if (std::holds_alternative<std::vector<double>>(type)) return list_as_toml(text, false);
   if (std::holds_alternative<std::vector<Corpus>>(type)) return list_as_toml(text, true);
   return std::string(text);

@@ -151,6 +151,7 @@ struct Elastic {
   double beat_timeout_seconds = 10;
   double stall_timeout_seconds = 60;
   double join_timeout_seconds = 60;
+  double grace_seconds = 300;
   std::int64_t max_restarts = 10;
   std::int64_t window_seconds = 3600;
   bool operator==(const Elastic&) const = default;

@@ -107,7 +107,8 @@ std::string_view type_of(const Key& key) {
 }
 
 Setting setting_of(const Key& key, const toml::node& node, const std::string& place) {
-  const auto value = std::visit(Convert{node}, default_of(key));
+  auto value = std::visit(Convert{node}, default_of(key));
+  if (key.accepted.when_auto && node.value_exact<std::string>() == "auto") value = *key.accepted.when_auto;
   if (!value) {
     const bool both_lists = node.is_array() && type_of(key).starts_with("a list");
     refuse(place, fmt::format("{} must be {}, not {}", key.full_name(), type_of(key),

@@ -130,6 +130,7 @@ RunSpec common_to_workers(RunSpec run) {
   run.elastic.beat_timeout_seconds = otherwise.beat_timeout_seconds;
   run.elastic.stall_timeout_seconds = otherwise.stall_timeout_seconds;
   run.elastic.join_timeout_seconds = otherwise.join_timeout_seconds;
+  run.elastic.grace_seconds = otherwise.grace_seconds;
   run.elastic.max_restarts = otherwise.max_restarts;
   run.elastic.window_seconds = otherwise.window_seconds;
   return run;

@@ -27,7 +27,7 @@ struct LastSave {
 };
 
 // Whether it is time for a checkpoint after `step`. By steps, as soon as a multiple of the interval has been
-// reached since the last one; by time; or both, as [checkpoint] says; with interval = -1 by
+// reached since the last one; by time; or both, as [checkpoint] says; with interval = "auto" by
 // best_interval_seconds(), the first time after a minute. Pure.
 bool is_time_to_save(const spec::Checkpoint& checkpoint, std::int64_t step, const LastSave& last);
 

@@ -152,11 +152,24 @@ TEST_F(ElasticProgram, ASecondSignalEndsAllAtOnce) {
   wait_for_steps("twice", 8);
   ::kill(workers_of("twice").back(), SIGSTOP);  // there is no step that all could end after
   program.signal(SIGTERM);
-  std::this_thread::sleep_for(std::chrono::seconds(3));  // not the same wish any more
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // not the same wish any more
   program.signal(SIGINT);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 128 + SIGINT) << finished.error_output;
   EXPECT_TRUE(workers_of("twice").empty());
+}
+
+TEST_F(ElasticProgram, WhoeverCannotEndInTimeIsKilled) {
+  Program program(
+      flags_of("late", {"--workers", "2", "--checkpoint.interval", "5", "--training.steps", "1000000",
+                        "--elastic.beat_timeout_seconds", "600", "--elastic.grace_seconds", "1"}));
+  wait_for_steps("late", 8);
+  ::kill(workers_of("late").back(), SIGSTOP);  // there is no step that all could end after
+  program.signal(SIGTERM);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
+  EXPECT_TRUE(workers_of("late").empty());
+  EXPECT_GE(newest_step("late"), 5);
 }
 
 // One that programs can write to until it hangs up.

@@ -113,6 +113,19 @@ TEST(ParseRun, LetsHeadsOfAPresetBeChanged) {
   EXPECT_EQ(wide.model.head_width, 8);
 }
 
+TEST(ParseRun, SomeNumbersCanBeAuto) {
+  EXPECT_EQ(parse_run("[checkpoint]\ninterval = \"auto\"\n", "run.toml").checkpoint.interval, -1);
+  EXPECT_EQ(parse_run("", "run.toml", std::vector<std::string>{"--checkpoint.interval", "auto"})
+                .checkpoint.interval,
+            -1);
+  EXPECT_EQ(error_of("[checkpoint]\ninterval = \"often\"\n"),
+            "run.toml:2: checkpoint.interval must be a whole number, not a text");
+  EXPECT_EQ(error_of("[checkpoint]\ninterval = -2\n"),
+            "run.toml:2: checkpoint.interval must be -1 or more, or \"auto\", not -2");
+  EXPECT_EQ(error_of("[checkpoint]\nkeep_last = \"auto\"\n"),
+            "run.toml:2: checkpoint.keep_last must be a whole number, not a text");
+}
+
 TEST(ParseRun, ReadsBackWhatItWrites) {
   std::vector<std::string> texts = {std::string(kWhole),
                                     "",

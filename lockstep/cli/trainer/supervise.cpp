@@ -32,12 +32,14 @@ namespace {
 // Runs that listen have one name: a port has one run, and workers compare what they run.
 constexpr const char* kRunName = "train";
 
-// A failure of one worker ends all soon; after a signal, and among elastic ones after a mistake of another,
-// they may finish their step and save it.
-constexpr std::chrono::minutes kGraceToFinish{5};
-
 std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+// A failure of one worker ends all soon; after a signal, and among elastic ones after a mistake of another,
+// they may finish their step and save it.
+std::chrono::milliseconds grace_of(const spec::RunSpec& run) {
+  return milliseconds_of(run.elastic.grace_seconds);
 }
 
 constexpr std::size_t kSettledWords = 6;
@@ -66,7 +68,7 @@ elastic::WorkerOptions worker_options(const spec::RunSpec& run, const WorkerComm
   options.workers = command.workers;
   options.restarts = {.max_restarts = static_cast<std::size_t>(run.elastic.max_restarts),
                       .window = std::chrono::seconds(run.elastic.window_seconds)};
-  options.grace_to_finish = kGraceToFinish;
+  options.grace_to_finish = grace_of(run);
   return options;
 }
 
@@ -149,12 +151,12 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   return exit_code_of(elastic::supervise(options));
 }
 
-int launch_once(const WorkerCommand& command) {
+int launch_once(const spec::RunSpec& run, const WorkerCommand& command) {
   rendezvous::LaunchOptions options;
   options.command = words_of(command, {});
   options.workers = command.workers;
   options.environment = rendezvous::process_environment();
-  options.grace_after_signal = kGraceToFinish;
+  options.grace_after_signal = grace_of(run);
   const rendezvous::LaunchResult result = rendezvous::launch(options);
   if (result.interrupted_by != 0 && result.exit_code() == kInterrupted) return kInterrupted;
   require_success(result);

@@ -24,7 +24,7 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
               const std::optional<transport::Address>& listen);
 
 // Starts the workers and waits for them: the first failure ends all.
-int launch_once(const WorkerCommand& command);
+int launch_once(const spec::RunSpec& run, const WorkerCommand& command);
 
 // Workers for a run that is supervised at `coordinator`, on another host.
 int tend(const spec::RunSpec& run, const WorkerCommand& command, const transport::Address& coordinator);

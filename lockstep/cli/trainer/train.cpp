@@ -100,7 +100,7 @@ int start_workers(const spec::RunSpec& run, const TrainArguments& arguments) {
   require_layout(run, command.workers);
   if (run.elastic.enabled) return supervise(run, command, arguments.listen);
   if (arguments.listen) throw UsageError("--listen lets workers join, which elastic.enabled = false forbids");
-  return launch_once(command);
+  return launch_once(run, command);
 }
 
 // Its default would end this process and with it the run, or make a worker start again. Workers inherit it.
