@@ -47,15 +47,11 @@ std::string record_file(const std::string& prefix, int rank) {
 int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& prefix,
                const comm::Communicator& world) {
   RunRecord record;
-  std::int64_t step = 0;
+  train::StepReport last;
   train::run_training(run, world,
-                      {.after_step =
-                           [&](const train::StepReport& report) {
-                             step = report.step;
-                             record_report(report, record);
-                           },
-                       .see_state = [&](const train::StepState& state) { record_state(step, state, record); },
-                       .wants_to_stop = [&] { return step >= steps; }});
+                      {.after_step = [&](const train::StepReport& report) { last = report; },
+                       .see_state = [&](const train::StepState& state) { record_step(last, state, record); },
+                       .wants_to_stop = [&] { return last.step >= steps; }});
   write_atomically(record_file(prefix, world.rank()), to_text(record));
   return kDone;
 }
@@ -100,11 +96,9 @@ int compare(const VerifyOptions& options) {
   alone.parallelism.tensor = 1;
   const RunRecord expected = records_of(alone, 1, 1, steps).front();
   const std::vector<RunRecord> records = records_of(run, options.workers, options.hosts, steps);
-  for (std::size_t rank = 0; rank < records.size(); ++rank) {
-    const auto difference = first_difference(expected, records[rank]);
-    if (!difference) continue;
-    print(std::cout, fmt::format("different: step {}, {} of rank {} of {} is not that of one process\n",
-                                 difference->step, difference->what, rank, options.workers));
+  if (const auto difference = first_difference(expected, records)) {
+    print(std::cout, fmt::format("different: {} on rank {} of {} is not that of one process\n",
+                                 describe(difference->fact), difference->rank, options.workers));
     return kDiffers;
   }
   print(std::cout,
@@ -137,7 +131,7 @@ int verify(const std::vector<std::string>& arguments) {
       "Both runs have the lanes and tensor lanes of the larger one. After every step the loss, the gradient "
       "norm, and\n"
       "the gradients and the weights of each parameter are compared on every rank.\n"
-      "Exit codes: 0 identical, 1 different; the step and the tensor are named.");
+      "Exit codes: 0 identical, 1 different; the first step, the tensor and the rank are named.");
   check_arguments(app, app.get_name(), split.others);
   std::string help;
   if (parse(app, split.others, help)) {
