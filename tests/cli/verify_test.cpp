@@ -107,6 +107,30 @@ TEST(Verify, ADifferenceIsNamed) {
                    "that of one process\n"));
 }
 
+TEST(Verify, JsonSaysWhatWasComparedAndWhatDiffers) {
+  const TemporaryFolder folder;
+  const std::string run = small_run(folder);
+  const Finished same = run_program({"verify", run, "--steps", "1", "--json"});
+  EXPECT_EQ(same.exit_code, 0) << same.error_output;
+  const auto identical = nlohmann::json::parse(same.output);
+  EXPECT_EQ(identical.at("identical"), true);
+  EXPECT_EQ(identical.at("steps"), 1);
+  EXPECT_EQ(identical.at("workers"), 2);
+  EXPECT_GT(identical.at("compared"), 2);
+  EXPECT_FALSE(identical.contains("difference"));
+
+  const Finished other = run_program({"verify", run, "--workers", "3", "--steps", "1", "--comm.exact",
+                                      "false", "--comm.all_reduce", "ring", "--json"});
+  EXPECT_EQ(other.exit_code, 1) << other.error_output;
+  const auto different = nlohmann::json::parse(other.output);
+  EXPECT_EQ(different.at("identical"), false);
+  const auto difference = different.at("difference");
+  EXPECT_EQ(difference.at("step"), 1);
+  EXPECT_EQ(difference.at("what"), "gradient");
+  EXPECT_THAT(difference.at("tensor").get<std::string>(), HasSubstr("model."));
+  EXPECT_EQ(difference.at("rank"), 0);
+}
+
 TEST(Verify, EndsAsItsRunsDo) {
   const TemporaryFolder folder;
   const Finished finished = run_program({"verify", small_run(folder), "--model.vocab_size", "50"});

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/cli/arguments.h"
+#include "lockstep/cli/checkpoint/json.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
@@ -37,6 +39,7 @@ struct VerifyOptions {
   int workers = 2;
   int hosts = 1;
   std::int64_t steps = 5;
+  bool json = false;
 };
 
 std::string record_file(const std::string& prefix, int rank) {
@@ -82,6 +85,39 @@ std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, int hos
   return records;
 }
 
+struct Comparison {
+  std::int64_t steps = 0;
+  int workers = 0;
+  std::size_t facts = 0;  // of each rank
+  std::optional<RecordedDifference> difference;
+};
+
+std::string to_json(const Comparison& comparison) {
+  Json json = {{"identical", !comparison.difference},
+               {"steps", comparison.steps},
+               {"workers", comparison.workers},
+               {"compared", comparison.facts}};
+  if (comparison.difference) {
+    const RecordedFact& fact = comparison.difference->fact;
+    json["difference"] = {{"step", fact.step}, {"what", fact.what}};
+    if (!fact.tensor.empty()) json["difference"]["tensor"] = fact.tensor;
+    json["difference"]["rank"] = comparison.difference->rank;
+  }
+  return json_line(json);
+}
+
+std::string to_sentence(const Comparison& comparison) {
+  if (comparison.difference) {
+    return fmt::format("different: {} on rank {} of {} is not that of one process\n",
+                       describe(comparison.difference->fact), comparison.difference->rank,
+                       comparison.workers);
+  }
+  return fmt::format(
+      "identical: {} steps on 1 process and on {}; {} losses, gradient norms, gradients and weights of every "
+      "rank compared bit for bit\n",
+      comparison.steps, comparison.workers, comparison.facts);
+}
+
 int compare(const VerifyOptions& options) {
   spec::RunSpec run = spec::load_run(options.file, options.key_flags);
   run = spec::with_workload(run, spec::workload_of(run, options.workers));
@@ -96,16 +132,12 @@ int compare(const VerifyOptions& options) {
   alone.parallelism.tensor = 1;
   const RunRecord expected = records_of(alone, 1, 1, steps).front();
   const std::vector<RunRecord> records = records_of(run, options.workers, options.hosts, steps);
-  if (const auto difference = first_difference(expected, records)) {
-    print(std::cout, fmt::format("different: {} on rank {} of {} is not that of one process\n",
-                                 describe(difference->fact), difference->rank, options.workers));
-    return kDiffers;
-  }
-  print(std::cout,
-        fmt::format("identical: {} steps on 1 process and on {}; {} losses, gradient norms, gradients and "
-                    "weights of every rank compared bit for bit\n",
-                    steps, options.workers, expected.size()));
-  return kDone;
+  const Comparison comparison = {.steps = steps,
+                                 .workers = options.workers,
+                                 .facts = expected.size(),
+                                 .difference = first_difference(expected, records)};
+  print(std::cout, options.json ? to_json(comparison) : to_sentence(comparison));
+  return comparison.difference ? kDiffers : kDone;
 }
 
 int verify(const std::vector<std::string>& arguments) {
@@ -127,6 +159,7 @@ int verify(const std::vector<std::string>& arguments) {
   app.add_option("--steps", options.steps, "How many steps, at most those of the run")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
+  app.add_flag("--json", options.json, "Print one JSON object");
   app.footer(
       "Both runs have the lanes and tensor lanes of the larger one. After every step the loss, the gradient "
       "norm, and\n"
