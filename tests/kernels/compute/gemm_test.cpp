@@ -7,6 +7,7 @@
 
 #include "lockstep/base/error.h"
 
+#include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
 
 namespace lockstep::kernels {
@@ -103,6 +104,13 @@ TEST(Gemm, BitsDoNotDependOnTheNumberOfThreads) {
           Tensor c = Tensor::random(DType::fp32, size.rows, size.columns, 3);
           gemm(stored_as(a, ta), stored_as(b, false), c.matrix(), Store::add);
           return c.bytes();
+        });
+        const Tensor bias = Tensor::random(dtype, 1, size.columns, 4);
+        expect_same_for_any_threads([&] {
+          Tensor plain(dtype, size.rows, size.columns), biased = plain;
+          gemm(stored_as(a, ta), stored_as(b, false), plain.matrix());
+          gemm_with_bias(stored_as(a, ta), stored_as(b, false), bias.matrix(), biased.matrix());
+          return joined({plain.bytes(), biased.bytes()});
         });
       }
     }

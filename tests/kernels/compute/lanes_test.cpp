@@ -126,6 +126,21 @@ TEST(EmbeddingPart, PartsMakeUpTheWholeTable) {
   EXPECT_EQ(part_gradients.bytes(), whole_gradient.bytes());
 }
 
+TEST(EmbeddingPart, BitsDoNotDependOnTheNumberOfThreads) {
+  std::vector<std::uint32_t> ids(800);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::uint32_t>(i * i % 90);
+  for (DType dtype : kFloatTypes) {
+    const Tensor table = Tensor::random(dtype, 40, 24, 1);
+    const Tensor dout = Tensor::random(dtype, ids.size(), 24, 2);
+    expect_same_for_any_threads([&] {
+      Tensor out(dtype, ids.size(), 24), gradient = Tensor::random(DType::fp32, 40, 24, 3);
+      embedding_part_forward(table.matrix(), {30, 90}, ids, out.matrix());
+      embedding_part_backward(ids, dout.matrix(), gradient.matrix(), {30, 90});
+      return joined({out.bytes(), gradient.bytes()});
+    });
+  }
+}
+
 TEST(EmbeddingPart, HasNoNegativeZeros) {
   Tensor table(DType::bf16, 1, 4), out(DType::bf16, 1, 4);
   for (std::size_t i = 0; i < 4; ++i) reinterpret_cast<std::uint16_t*>(table.matrix().data)[i] = 0x8000;

@@ -10,6 +10,9 @@
 
 #include "lockstep/kernels/compute/update/optimizers.h"
 
+#include "tests/kernels/compute/gaps.h"
+#include "tests/kernels/compute/tensors.h"
+
 namespace lockstep::kernels {
 namespace {
 
@@ -66,36 +69,81 @@ TEST(Split, NotANumberStaysOne) {
   EXPECT_TRUE(std::isnan(of_bits(std::uint32_t{upper} << 16U)));
 }
 
-// Steps on halves have the bits of steps on whole values.
-TEST(Split, OptimizersDoNotNoticeIt) {
-  constexpr std::size_t kCount = 70'001;
-  std::vector<float> master(kCount);
-  std::vector<float> gradient(kCount);
+constexpr std::size_t kCount = 70'001;
+
+std::vector<float> some_weights() {
+  std::vector<float> weights(kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
-    master[i] =
+    weights[i] =
         static_cast<float>(std::sin(static_cast<double>(i)) * std::pow(10.0, static_cast<double>(i % 9) - 5));
-    gradient[i] = static_cast<float>(std::cos(static_cast<double>(i * 7)));
   }
-  std::vector<std::uint16_t> upper(kCount);
-  std::vector<std::uint16_t> lower(kCount);
-  split(master, upper, lower);
-  std::vector<float> moments[4] = {std::vector<float>(kCount), std::vector<float>(kCount),
-                                   std::vector<float>(kCount), std::vector<float>(kCount)};
+  return weights;
+}
+
+std::vector<float> some_gradient() {
+  std::vector<float> gradient(kCount);
+  for (std::size_t i = 0; i < kCount; ++i)
+    gradient[i] = static_cast<float>(std::cos(static_cast<double>(i * 7)));
+  return gradient;
+}
+
+// Weights in halves and what an optimizer remembers of them.
+struct Halves {
+  Halves() { split(some_weights(), upper, lower); }
+  Parameters parameters(std::span<const float> gradient) {
+    return {.working = reinterpret_cast<std::byte*>(upper.data()),
+            .working_dtype = DType::bf16,
+            .lower = lower,
+            .gradient = gradient};
+  }
+  std::vector<float> weights() const {
+    std::vector<float> joined(kCount);
+    join(upper, lower, joined);
+    return joined;
+  }
+
+  std::vector<std::uint16_t> upper = std::vector<std::uint16_t>(kCount), lower = upper;
+  std::vector<float> first = std::vector<float>(kCount), second = first;
+};
+
+constexpr Sgd kSgd = {.momentum = 0.9F, .weight_decay = 0.1F};
+
+// Steps on halves have the bits of steps on whole values.
+TEST(Split, AdamwDoesNotNoticeIt) {
+  const std::vector<float> gradient = some_gradient();
+  std::vector<float> master = some_weights(), first(kCount), second(kCount);
+  Halves halves;
   for (std::uint64_t step = 1; step <= 3; ++step) {
     const AdamW how = {.weight_decay = 0.1F, .step = step};
-    adamw(how, {.master = master, .gradient = gradient}, moments[0], moments[1]);
-    adamw(how,
-          {.working = reinterpret_cast<std::byte*>(upper.data()),
-           .working_dtype = DType::bf16,
-           .lower = lower,
-           .gradient = gradient},
-          moments[2], moments[3]);
+    adamw(how, {.master = master, .gradient = gradient}, first, second);
+    adamw(how, halves.parameters(gradient), halves.first, halves.second);
   }
-  std::vector<float> joined(kCount);
-  join(upper, lower, joined);
-  EXPECT_EQ(joined, master);
-  EXPECT_EQ(moments[0], moments[2]);
-  EXPECT_EQ(moments[1], moments[3]);
+  EXPECT_EQ(halves.weights(), master);
+  EXPECT_EQ(halves.first, first);
+  EXPECT_EQ(halves.second, second);
+}
+
+TEST(Split, SgdDoesNotNoticeIt) {
+  const std::vector<float> gradient = some_gradient();
+  std::vector<float> master = some_weights(), momentum(kCount);
+  Halves halves;
+  for (int step = 0; step < 3; ++step) {
+    sgd(kSgd, {.master = master, .gradient = gradient}, momentum);
+    sgd(kSgd, halves.parameters(gradient), halves.first);
+  }
+  EXPECT_EQ(halves.weights(), master);
+  EXPECT_EQ(halves.first, momentum);
+}
+
+TEST(Split, BitsOfAnUpdateDoNotDependOnTheNumberOfThreads) {
+  const std::vector<float> gradient = some_gradient();
+  expect_same_for_any_threads([&] {
+    Halves adam, plain;
+    adamw({.weight_decay = 0.1F}, adam.parameters(gradient), adam.first, adam.second);
+    sgd(kSgd, plain.parameters(gradient), plain.first);
+    return joined({bytes_of(adam.weights()), bytes_of(adam.first), bytes_of(adam.second),
+                   bytes_of(plain.weights()), bytes_of(plain.first)});
+  });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "lockstep/kernels/compute/update/optimizers.h"
 #include "lockstep/kernels/compute/update/vectors.h"
 
+#include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
 
 namespace lockstep::kernels {
@@ -151,13 +152,16 @@ TEST(Vectors, TheFirstValueThatIsNotFiniteIsFound) {
   for (std::size_t count : kSizes) {
     std::vector<float> values = random_values(count, 3);
     EXPECT_EQ(first_not_finite(values), std::nullopt);
-    for (std::size_t place : {std::size_t{0}, count / 2, count - 1}) {
+    EXPECT_EQ(first_not_finite_reference(values), std::nullopt);
+    for (std::size_t place : {std::size_t{0}, count / 3, count / 2, count - 1}) {
       if (count == 0) continue;
-      for (float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+      constexpr float kInfinity = std::numeric_limits<float>::infinity();
+      for (float bad : {kInfinity, -kInfinity, std::nanf("")}) {
         std::vector<float> broken = values;
         broken[place] = bad;
         broken.back() = bad;
         EXPECT_EQ(first_not_finite(broken), place);
+        EXPECT_EQ(first_not_finite_reference(broken), place);
       }
     }
   }
@@ -171,6 +175,20 @@ TEST(Vectors, BitsDoNotDependOnTheNumberOfThreads) {
     sums.push_back(sum_of(values));
     const auto bytes = std::as_bytes(std::span(sums));
     return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+  expect_same_for_any_threads([&] {
+    std::vector<float> scaled = values;
+    scale(scaled, 0.3F);
+    return bytes_of(scaled);
+  });
+}
+
+TEST(Vectors, TheFirstOfSeveralIsFoundByAnyNumberOfThreads) {
+  std::vector<float> values = random_values(300'000, 3);
+  for (std::size_t place : {70'003, 70'004, 140'000, 299'999}) values[place] = std::nanf("");
+  expect_same_for_any_threads([&] {
+    EXPECT_EQ(first_not_finite(values), 70'003U);
+    return std::vector<std::byte>();
   });
 }
 

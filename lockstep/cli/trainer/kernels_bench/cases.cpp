@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/trainer/kernels_bench/cases.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -13,11 +15,14 @@
 #include "lockstep/kernels/compute/dropout/dropout.h"
 #include "lockstep/kernels/compute/embedding/embedding.h"
 #include "lockstep/kernels/compute/gemm/gemm.h"
+#include "lockstep/kernels/compute/lanes/sum.h"
 #include "lockstep/kernels/compute/loss/head_loss.h"
+#include "lockstep/kernels/compute/loss/lane_head.h"
 #include "lockstep/kernels/compute/norm/norm.h"
 #include "lockstep/kernels/compute/rotary/rotary.h"
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/kernels/compute/update/optimizers.h"
+#include "lockstep/kernels/compute/update/split.h"
 #include "lockstep/kernels/compute/update/vectors.h"
 
 namespace lockstep::cli {
@@ -32,6 +37,7 @@ constexpr std::size_t kHeadWidth = kWidth / kHeads;
 constexpr std::size_t kFfn = 3072;
 constexpr std::size_t kVocabulary = 50257;
 constexpr std::size_t kParameters = std::size_t{8} << 20;
+constexpr std::size_t kLanes = 4;  // of layers that are divided
 
 // A matrix of values between -2 and 2 that repeat without a visible pattern.
 class Values {
@@ -69,6 +75,14 @@ KernelWork gemm_forward(DType dtype) {
           .call = [in = values(dtype, kTokens, kWidth), weight = values(dtype, kFfn, kWidth),
                    out = values(dtype, kTokens, kFfn)] {
             gemm({in->matrix()}, transposed(weight->matrix()), out->matrix());
+          }};
+}
+
+KernelWork gemm_and_bias(DType dtype) {
+  return {.flops = kGemmFlops,
+          .call = [in = values(dtype, kTokens, kWidth), weight = values(dtype, kFfn, kWidth),
+                   bias = values(dtype, 1, kFfn), out = values(dtype, kTokens, kFfn)] {
+            gemm_with_bias({in->matrix()}, transposed(weight->matrix()), bias->matrix(), out->matrix());
           }};
 }
 
@@ -219,13 +233,78 @@ KernelWork embedding_backward(DType dtype) {
           }};
 }
 
+// The table of the second lane, which about one id in kLanes belongs to.
+constexpr std::size_t kLaneRows = (kVocabulary + kLanes - 1) / kLanes;
+constexpr TablePart kPart = {.first = kLaneRows, .vocabulary = kVocabulary};
+
+KernelWork embedding_part(DType dtype) {
+  auto out = values(dtype, kTokens, kWidth);
+  return {.bytes = 2 * out->bytes() / kLanes,
+          .call = [out, table = values(dtype, kLaneRows, kWidth), ids = some_ids()] {
+            embedding_part_forward(table->matrix(), kPart, ids, out->matrix());
+          }};
+}
+
+KernelWork embedding_part_gradient(DType dtype) {
+  auto out = values(dtype, kTokens, kWidth);
+  return {.bytes = (out->bytes() + 2 * sizeof(float) * kTokens * kWidth) / kLanes,
+          .call = [out, table = values(DType::fp32, kLaneRows, kWidth), ids = some_ids()] {
+            embedding_part_backward(ids, out->matrix(), table->matrix(), kPart);
+          }};
+}
+
+constexpr double kHeadFlops = 6.0 * kTokens * kWidth * kVocabulary;
+
 KernelWork head_and_loss(DType dtype) {
-  return {.flops = 6.0 * kTokens * kWidth * kVocabulary,
+  return {.flops = kHeadFlops,
           .call = [x = values(dtype, kTokens, kWidth), weight = values(dtype, kVocabulary, kWidth),
                    dx = values(dtype, kTokens, kWidth), dweight = values(DType::fp32, kVocabulary, kWidth),
                    targets = some_ids(), losses = std::make_shared<std::vector<float>>(kTokens)] {
             head_loss({x->matrix(), weight->matrix(), targets}, *losses,
                       {.scale = 1.0F / kTokens, .x = dx->matrix(), .weight = dweight->matrix()});
+          }};
+}
+
+// All lanes of a divided head.
+struct LaneHead {
+  explicit LaneHead(DType dtype)
+      : x(dtype, kTokens, kWidth),
+        dx(dtype, kTokens, kWidth),
+        weight(dtype, kVocabulary, kWidth),
+        dweight(DType::fp32, kVocabulary, kWidth) {
+    for (std::size_t first = 0; first < kVocabulary; first += kLaneRows) {
+      const std::size_t rows = std::min(kLaneRows, kVocabulary - first);
+      lanes.push_back({weight.matrix().part(first, rows, 0, kWidth), static_cast<std::uint32_t>(first),
+                       dweight.matrix().part(first, rows, 0, kWidth)});
+    }
+  }
+  void run() {
+    lane_head_loss({.x = x.matrix(),
+                    .targets = targets,
+                    .vocabulary = kVocabulary,
+                    .lanes = kLanes,
+                    .here = lanes,
+                    .exchange = [](std::span<float>) {}},
+                   losses, 1.0F / kTokens, dx.matrix());
+  }
+
+  Values x, dx, weight, dweight;
+  std::vector<HeadLane> lanes;
+  std::vector<std::uint32_t> targets = some_ids();
+  std::vector<float> losses = std::vector<float>(kTokens);
+};
+
+KernelWork lane_head_and_loss(DType dtype) {
+  return {.flops = kHeadFlops, .call = [head = std::make_shared<LaneHead>(dtype)] { head->run(); }};
+}
+
+KernelWork sum_of_lanes(DType dtype) {
+  auto lanes = values(dtype, kLanes, kTokens * kWidth);
+  auto sum = values(dtype, 1, kTokens * kWidth);
+  return {.bytes = lanes->bytes() + sum->bytes(), .call = [dtype, lanes, sum] {
+            std::array<const std::byte*, kLanes> pointers = {};
+            for (std::size_t lane = 0; lane < kLanes; ++lane) pointers[lane] = lanes->matrix().row(lane);
+            sum_lanes(dtype, pointers, sum->matrix().row(0), kTokens * kWidth);
           }};
 }
 
@@ -293,6 +372,34 @@ KernelWork sgd_step(DType dtype) {
           .call = [state] { sgd({.momentum = 0.9F}, state->parameters(), state->first.floats()); }};
 }
 
+// Split weights are always halves of fp32 that are bf16.
+struct OptimizedHalves : Optimized {
+  OptimizedHalves() : Optimized(DType::bf16) { split(master.floats(), upper(), lower); }
+  std::span<std::uint16_t> upper() {
+    return {reinterpret_cast<std::uint16_t*>(working.matrix().row(0)), kParameters};
+  }
+  Parameters halves() {
+    Parameters all = parameters();
+    all.master = {};
+    all.lower = lower;
+    return all;
+  }
+
+  std::vector<std::uint16_t> lower = std::vector<std::uint16_t>(kParameters);
+};
+
+KernelWork adamw_split_step(DType) {
+  auto state = std::make_shared<OptimizedHalves>();
+  return {.bytes = 7 * state->master.bytes(),
+          .call = [state] { adamw({}, state->halves(), state->first.floats(), state->second.floats()); }};
+}
+
+KernelWork sgd_split_step(DType) {
+  auto state = std::make_shared<OptimizedHalves>();
+  return {.bytes = 5 * state->master.bytes(),
+          .call = [state] { sgd({.momentum = 0.9F}, state->halves(), state->first.floats()); }};
+}
+
 KernelWork norm_of_gradients(DType) {
   auto gradient = values(DType::fp32, 1, kParameters);
   return {.bytes = gradient->bytes(),
@@ -347,11 +454,14 @@ KernelWork cast_from_floats(DType dtype) {
 
 std::vector<KernelCase> kernel_cases() {
   return {{"gemm", gemm_forward},
+          {"gemm_with_bias", gemm_and_bias},
           {"gemm_input_gradient", gemm_input_gradient},
           {"gemm_weight_gradient", gemm_weight_gradient},
           {"attention", attention_forward},
           {"attention_gradient", attention_backward},
           {"head_and_loss", head_and_loss},
+          {"lane_head_and_loss", lane_head_and_loss},
+          {"sum_lanes", sum_of_lanes},
           {"layer_norm", norm_forward<NormKind::layer>},
           {"layer_norm_gradient", norm_backward<NormKind::layer>},
           {"rms_norm", norm_forward<NormKind::rms>},
@@ -363,12 +473,16 @@ std::vector<KernelCase> kernel_cases() {
           {"rotary", rotary},
           {"embedding", embedding_forward},
           {"embedding_gradient", embedding_backward},
+          {"embedding_part", embedding_part},
+          {"embedding_part_gradient", embedding_part_gradient},
           {"bias", bias_forward},
           {"bias_gradient", bias_gradient},
           {"residual", residual},
           {"dropout", dropout},
           {"adamw", adamw_step},
           {"sgd", sgd_step},
+          {"adamw_split", adamw_split_step},
+          {"sgd_split", sgd_split_step},
           {"norm_of_gradients", norm_of_gradients},
           {"sum", sum},
           {"scale", scale_gradient},

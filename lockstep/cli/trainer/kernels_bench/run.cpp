@@ -104,7 +104,7 @@ std::string json_line(const Figures& figures, int threads) {
   return line.dump() + "\n";
 }
 
-constexpr std::string_view kRow = "{:<22} {:<5} {:>11} {:>20} {:>15} {:>9}\n";
+constexpr std::string_view kRow = "{:<23} {:<5} {:>11} {:>20} {:>15} {:>9}\n";
 
 std::string table_row(const Figures& figures) {
   return fmt::format(kRow, figures.kernel, name_of(figures.dtype),

@@ -55,16 +55,16 @@ void scale_block(float* values, std::size_t count, float factor) {
   for (; i < count; ++i) values[i] *= factor;
 }
 
-bool block_is_finite(const float* values, std::size_t count) {
+// `count` when all are finite.
+std::size_t first_not_finite_of_block(const float* values, std::size_t count) {
   const hn::ScalableTag<float> d;
   std::size_t i = 0;
   for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
-    if (!hn::AllTrue(d, hn::IsFinite(hn::LoadU(d, values + i)))) return false;
+    const auto place = hn::FindFirstTrue(d, hn::Not(hn::IsFinite(hn::LoadU(d, values + i))));
+    if (place >= 0) return i + static_cast<std::size_t>(place);
   }
-  for (; i < count; ++i) {
-    if (!std::isfinite(values[i])) return false;
-  }
-  return true;
+  while (i < count && std::isfinite(values[i])) ++i;
+  return i;
 }
 
 }  // namespace lockstep::kernels::HWY_NAMESPACE
@@ -76,7 +76,7 @@ namespace lockstep::kernels {
 HWY_EXPORT(squares_of_block);
 HWY_EXPORT(sum_of_block);
 HWY_EXPORT(scale_block);
-HWY_EXPORT(block_is_finite);
+HWY_EXPORT(first_not_finite_of_block);
 
 namespace {
 
@@ -113,15 +113,15 @@ void scale(std::span<float> values, float factor) {
 }
 
 std::optional<std::size_t> first_not_finite(std::span<const float> values) {
-  std::vector<char> finite(block_count(values.size()));
+  std::vector<std::size_t> places(block_count(values.size()), values.size());
   for_each_block(values.size(), [&](Block block) {
-    finite[block.index] =
-        HWY_DYNAMIC_DISPATCH(block_is_finite)(values.data() + block.first, block.count) ? 1 : 0;
+    const std::size_t place =
+        HWY_DYNAMIC_DISPATCH(first_not_finite_of_block)(values.data() + block.first, block.count);
+    if (place < block.count) places[block.index] = block.first + place;
   });
-  const auto bad = std::find(finite.begin(), finite.end(), 0);
-  if (bad == finite.end()) return std::nullopt;
-  const auto first = static_cast<std::size_t>(bad - finite.begin()) * kBlockElements;
-  return first + *first_not_finite_reference(values.subspan(first));
+  const auto first = std::min_element(places.begin(), places.end());
+  if (first == places.end() || *first == values.size()) return std::nullopt;
+  return *first;
 }
 
 }  // namespace lockstep::kernels
