@@ -12,10 +12,14 @@
 namespace lockstep::metrics {
 namespace {
 
+constexpr double kMiB = 1024.0 * 1024.0;
+
 struct Part {
   std::string text;
+  std::string brief;   // where there is little room
   int importance = 0;  // the lowest goes first
 };
+using Text = std::string Part::*;
 
 // 3170.4: "3,170".
 std::string grouped(double value) {
@@ -25,38 +29,64 @@ std::string grouped(double value) {
   return digits;
 }
 
+// 0.00242: "2.4e-3".
+std::string brief_power(double value) {
+  std::string text = fmt::format("{:.1e}", value);
+  const std::size_t exponent = text.find('e');
+  if (exponent != std::string::npos && text.size() == exponent + 4 && text[exponent + 2] == '0')
+    text.erase(exponent + 2, 1);
+  return text;
+}
+
+// "812M", "1.2G"
+std::string brief_memory(std::uint64_t bytes) {
+  const double mib = static_cast<double>(bytes) / kMiB;
+  return mib < 1024.0 ? fmt::format("{:.0f}M", mib) : fmt::format("{:.1f}G", mib / 1024.0);
+}
+
 std::vector<Part> parts_of(const Progress& progress) {
-  std::vector<Part> parts = {{fmt::format("step {}/{}", progress.step, progress.total_steps), 7},
-                             {fmt::format("loss {:.4f}", progress.loss), 6},
-                             {fmt::format("grad {:.3f}", progress.grad_norm), 2},
-                             {fmt::format("lr {:.2e}", progress.learning_rate), 1},
-                             {grouped(progress.tokens_per_s) + " tok/s", 5}};
-  if (progress.mfu) parts.push_back({fmt::format("MFU {:.1f}%", 100.0 * *progress.mfu), 3});
-  parts.push_back({format_memory(progress.memory_bytes), 0});
-  if (progress.seconds_left) parts.push_back({format_duration(*progress.seconds_left) + " left", 4});
+  const std::string step = fmt::format("{}/{}", progress.step, progress.total_steps);
+  const std::string speed = grouped(progress.tokens_per_s) + " tok/s";
+  std::vector<Part> parts = {
+      {"step " + step, step, 7},
+      {fmt::format("loss {:.4f}", progress.loss), fmt::format("loss {:.3f}", progress.loss), 6},
+      {fmt::format("grad {:.3f}", progress.grad_norm), fmt::format("grad {:.2f}", progress.grad_norm), 2},
+      {fmt::format("lr {:.2e}", progress.learning_rate), "lr " + brief_power(progress.learning_rate), 1},
+      {speed, speed, 5}};
+  if (progress.mfu) {
+    const double percent = 100.0 * *progress.mfu;
+    parts.push_back({fmt::format("MFU {:.1f}%", percent), fmt::format("MFU {:.0f}%", percent), 3});
+  }
+  parts.push_back({format_memory(progress.memory_bytes), brief_memory(progress.memory_bytes), 0});
+  if (progress.seconds_left) {
+    const std::string left = format_duration(*progress.seconds_left) + " left";
+    parts.push_back({left, left, 4});
+  }
   return parts;
 }
 
-std::string joined(const std::vector<Part>& parts) {
+std::string joined(const std::vector<Part>& parts, Text text, const char* between) {
   std::string line;
-  for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
+  for (const Part& part : parts) line += (line.empty() ? "" : between) + part.*text;
   return line;
 }
 
 }  // namespace
 
 std::string progress_line(const Progress& progress) {
-  return joined(parts_of(progress));
+  return joined(parts_of(progress), &Part::text, "  ");
 }
 
 std::string progress_line(const Progress& progress, int columns) {
   const auto room = static_cast<std::size_t>(std::max(0, columns));
   std::vector<Part> parts = parts_of(progress);
-  std::string line = joined(parts);
+  std::string line = joined(parts, &Part::text, "  ");
+  if (line.size() > room) line = joined(parts, &Part::text, " ");
+  if (line.size() > room) line = joined(parts, &Part::brief, " ");
   while (line.size() > room && parts.size() > 1) {
     parts.erase(std::min_element(parts.begin(), parts.end(),
                                  [](const Part& a, const Part& b) { return a.importance < b.importance; }));
-    line = joined(parts);
+    line = joined(parts, &Part::brief, " ");
   }
   return line.substr(0, room);
 }
@@ -71,7 +101,6 @@ std::string format_duration(double seconds) {
 }
 
 std::string format_memory(std::uint64_t bytes) {
-  constexpr double kMiB = 1024.0 * 1024.0;
   const double mib = static_cast<double>(bytes) / kMiB;
   return mib < 1024.0 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024.0);
 }

@@ -40,14 +40,36 @@ TEST(ProgressLine, LeavesOutWhatIsNotKnown) {
 
 TEST(ProgressLine, FitsAnyTerminal) {
   EXPECT_EQ(progress_line(kProgress, 200), progress_line(kProgress));
+  EXPECT_EQ(progress_line(kProgress, 90),
+            "step 120/600 loss 3.1416 grad 0.812 lr 9.80e-04 3,170 tok/s MFU 54.1% 1.24 GiB 2:31 left");
   EXPECT_EQ(progress_line(kProgress, 80),
-            "step 120/600  loss 3.1416  grad 0.812  3,170 tok/s  MFU 54.1%  2:31 left");
-  EXPECT_EQ(progress_line(kProgress, 40), "step 120/600  loss 3.1416  3,170 tok/s");
-  EXPECT_EQ(progress_line(kProgress, 12), "step 120/600");
-  EXPECT_EQ(progress_line(kProgress, 4), "step");
+            "120/600 loss 3.142 grad 0.81 lr 9.8e-4 3,170 tok/s MFU 54% 1.2G 2:31 left");
+  EXPECT_EQ(progress_line(kProgress, 60), "120/600 loss 3.142 grad 0.81 3,170 tok/s MFU 54% 2:31 left");
+  EXPECT_EQ(progress_line(kProgress, 39), "120/600 loss 3.142 3,170 tok/s");
+  EXPECT_EQ(progress_line(kProgress, 12), "120/600");
+  EXPECT_EQ(progress_line(kProgress, 4), "120/");
   for (int columns = -1; columns < 120; ++columns) {
     EXPECT_LE(progress_line(kProgress, columns).size(), static_cast<std::size_t>(std::max(columns, 0)));
   }
+}
+
+// A terminal of 80 columns keeps the last one free.
+TEST(ProgressLine, HasEverythingOnAnOrdinaryTerminal) {
+  Progress hours = kProgress;
+  hours.step = 1200;
+  hours.total_steps = 10000;
+  hours.tokens_per_s = 480;
+  hours.seconds_left = 45655;
+  EXPECT_EQ(progress_line(hours, 79),
+            "1200/10000 loss 3.142 grad 0.81 lr 9.8e-4 480 tok/s MFU 54% 1.2G 12:40:55 left");
+  Progress minutes = kProgress;
+  minutes.step = 25;
+  minutes.total_steps = 900;
+  minutes.tokens_per_s = 11286;
+  minutes.memory_bytes = std::uint64_t{294} << 20;
+  minutes.learning_rate = 0;
+  EXPECT_EQ(progress_line(minutes, 79),
+            "25/900 loss 3.142 grad 0.81 lr 0.0e+0 11,286 tok/s MFU 54% 294M 2:31 left");
 }
 
 TEST(ProgressLine, GroupsDigits) {
