@@ -83,6 +83,14 @@ void check_attention(const Model& model, const Checker& checker) {
   }
 }
 
+void check_rope_scaling(const Model& model, const Checker& checker) {
+  checker.require(
+      model.rope_low_freq_factor < model.rope_high_freq_factor,
+      {"model.rope_low_freq_factor", "model.rope_high_freq_factor"},
+      fmt::format("model.rope_low_freq_factor = {} must be below model.rope_high_freq_factor = {}",
+                  model.rope_low_freq_factor, model.rope_high_freq_factor));
+}
+
 void check_model(const RunSpec& run, const Checker& checker) {
   const Model& model = run.model;
   if (!model.preset.empty()) {
@@ -90,6 +98,7 @@ void check_model(const RunSpec& run, const Checker& checker) {
                     fmt::format("model.name contradicts model.preset = \"{}\"; leave it out", model.preset));
   }
   if (model.name != ModelFamily::mlp) check_attention(model, checker);
+  check_rope_scaling(model, checker);
   checker.require(run.training.seq_len <= model.max_seq_len, {"training.seq_len", "model.max_seq_len"},
                   fmt::format("training.seq_len = {} is longer than model.max_seq_len = {}",
                               run.training.seq_len, model.max_seq_len));

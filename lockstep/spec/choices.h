@@ -13,6 +13,9 @@ namespace lockstep::spec {
 constexpr auto names_of(ModelFamily) {
   return std::to_array<std::string_view>({"gpt", "llama", "mlp"});
 }
+constexpr auto names_of(RopeScaling) {
+  return std::to_array<std::string_view>({"none", "llama3"});
+}
 constexpr auto names_of(Sharding) {
   return std::to_array<std::string_view>({"sample", "batch", "feature"});
 }

@@ -18,6 +18,7 @@ constexpr Bounds kPositive = {1, kMany};
 constexpr Bounds kFraction = {0, 1};
 constexpr Bounds kBelowOne = {.least = 0, .most = 1, .below_most = true};
 
+constexpr Condition kWithRopeScaling = {"model.rope_scaling", "llama3"};
 constexpr Condition kWithFp16 = {"training.dtype", "fp16"};
 constexpr Condition kWithAdamW = {"optimizer.name", "adamw"};
 
@@ -66,6 +67,22 @@ std::vector<Key> model() {
           {{0, 1 << 24}}),
       row<in, &Model::rope_theta>("rope_theta", "base of the rotary embedding",
                                   {.bounds = {1, 1e12}, .only_with = {"model.name", "llama"}}),
+      row<in, &Model::rope_scaling>(
+          "rope_scaling",
+          "how the rotary embedding is stretched for longer texts: none, or llama3 as LLaMA 3.1 and 3.2 do",
+          {.only_with = {"model.name", "llama"}}),
+      row<in, &Model::rope_factor>("rope_factor", "slow turns of the embedding become so many times slower",
+                                   {.bounds = {1, 1e6}, .only_with = kWithRopeScaling}),
+      row<in, &Model::rope_low_freq_factor>(
+          "rope_low_freq_factor", "slow are those that turn at most so many times in rope_original_seq_len",
+          {.bounds = {.least = 0, .most = 1e6, .above_least = true}, .only_with = kWithRopeScaling}),
+      row<in, &Model::rope_high_freq_factor>(
+          "rope_high_freq_factor",
+          "those that turn at least so many times in it stay; between the two, they are mixed",
+          {.bounds = {.least = 0, .most = 1e6, .above_least = true}, .only_with = kWithRopeScaling}),
+      row<in, &Model::rope_original_seq_len>("rope_original_seq_len",
+                                             "longest sequence before the embedding was stretched",
+                                             {.bounds = {1, 1 << 24}, .only_with = kWithRopeScaling}),
       row<in, &Model::norm_eps>("norm_eps", "added to the variance in norms",
                                 {{.least = 0, .most = 1, .above_least = true}}),
       row<in, &Model::tied_embeddings>("tied_embeddings", "the head uses the weights of the token embedding"),

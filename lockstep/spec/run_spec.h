@@ -13,6 +13,7 @@
 namespace lockstep::spec {
 
 enum class ModelFamily { gpt, llama, mlp };
+enum class RopeScaling { none, llama3 };
 enum class Sharding { sample, batch, feature };
 enum class OptimizerKind { adamw, sgd };
 enum class DecayType { constant, linear, cosine, wsd };
@@ -39,6 +40,11 @@ struct Model {
   std::int64_t vocab_size = 4096;
   std::int64_t max_seq_len = 0;
   double rope_theta = 10000.0;
+  RopeScaling rope_scaling = RopeScaling::none;
+  double rope_factor = 8.0;
+  double rope_low_freq_factor = 1.0;
+  double rope_high_freq_factor = 4.0;
+  std::int64_t rope_original_seq_len = 8192;
   double norm_eps = 1e-5;
   bool tied_embeddings = true;
   double dropout = 0.0;

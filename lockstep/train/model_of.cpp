@@ -25,6 +25,14 @@ model::Model gpt_of(const spec::Model& spec) {
                            .dropout = static_cast<float>(spec.dropout)});
 }
 
+std::optional<kernels::RotaryScaling> rope_scaling_of(const spec::Model& spec) {
+  if (spec.rope_scaling == spec::RopeScaling::none) return std::nullopt;
+  return kernels::RotaryScaling{.factor = spec.rope_factor,
+                                .low_freq_factor = spec.rope_low_freq_factor,
+                                .high_freq_factor = spec.rope_high_freq_factor,
+                                .original_length = static_cast<double>(spec.rope_original_seq_len)};
+}
+
 model::Model llama_of(const spec::Model& spec) {
   return model::llama::make({.layers = spec.layers,
                              .width = spec.width,
@@ -35,6 +43,7 @@ model::Model llama_of(const spec::Model& spec) {
                              .vocabulary = spec.vocab_size,
                              .positions = spec.max_seq_len,
                              .rope_theta = spec.rope_theta,
+                             .rope_scaling = rope_scaling_of(spec),
                              .norm_epsilon = static_cast<float>(spec.norm_eps),
                              .dropout = static_cast<float>(spec.dropout),
                              .tied = spec.tied_embeddings});

@@ -42,6 +42,16 @@ spec::Model llama_model() {
           .tied_embeddings = false};
 }
 
+spec::Model scaled_llama_model() {
+  spec::Model model = llama_model();
+  model.rope_scaling = spec::RopeScaling::llama3;
+  model.rope_factor = 32;
+  model.rope_low_freq_factor = 1.5;
+  model.rope_high_freq_factor = 5;
+  model.rope_original_seq_len = 16;
+  return model;
+}
+
 spec::Model gpt_model() {
   return {.name = spec::ModelFamily::gpt,
           .layers = 2,
@@ -55,7 +65,7 @@ spec::Model gpt_model() {
 }
 
 TEST(HuggingFaceConfig, WhatIsWrittenIsRead) {
-  for (const spec::Model& model : {llama_model(), gpt_model()}) {
+  for (const spec::Model& model : {llama_model(), scaled_llama_model(), gpt_model()}) {
     const FolderConfig config = {.model = model, .dtype = DType::bf16, .end_of_text = 7};
     const FolderConfig found = read_config(to_config_json(config), "config.json");
     EXPECT_EQ(found.model, model);
@@ -98,7 +108,6 @@ TEST(HuggingFaceConfig, RefusesWhatItIsNot) {
   EXPECT_THAT(refusal_of({{"num_hidden_layers", nullptr}}), HasSubstr("num_hidden_layers is missing"));
   EXPECT_THAT(refusal_of({{"num_key_value_heads", 3}}), HasSubstr("does not divide"));
   EXPECT_THAT(refusal_of({{"attention_bias", true}}), HasSubstr("attention_bias is true"));
-  EXPECT_THAT(refusal_of({{"rope_scaling", {{"rope_type", "llama3"}}}}), HasSubstr("rope_scaling is {"));
   EXPECT_THAT(refusal_of({{"rope_parameters", {{"rope_type", "default"}, {"factor", 8.0}}}}),
               HasSubstr("rope_parameters is {"));
   EXPECT_THAT(refusal_of({{"rope_parameters", 1}}), HasSubstr("rope_parameters is 1"));
@@ -106,6 +115,56 @@ TEST(HuggingFaceConfig, RefusesWhatItIsNot) {
   EXPECT_THAT(refusal_of({{"hidden_act", "gelu"}}), HasSubstr("hidden_act is gelu"));
   EXPECT_THAT(refusal_of({{"activation_function", "relu"}}, gpt_model()), HasSubstr("relu"));
   for (const char* text : {"", "{", "[]", "1"}) EXPECT_THROW(read_config(text, "f"), DataError) << text;
+}
+
+// The configuration of the public LLaMA 3.2 1B, as far as it describes the model.
+TEST(HuggingFaceConfig, ReadsTheOneOfLlama32) {
+  const FolderConfig found = read_config(R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 128000, "eos_token_id": 128001, "head_dim": 64,
+    "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 8192, "max_position_embeddings": 131072,
+    "mlp_bias": false, "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 16,
+    "num_key_value_heads": 8, "rms_norm_eps": 1e-05, "rope_scaling": {"factor": 32.0,
+    "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192,
+    "rope_type": "llama3"}, "rope_theta": 500000.0, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+    "use_cache": true, "vocab_size": 128256})",
+                                         "config.json");
+  EXPECT_EQ(found.model.rope_scaling, spec::RopeScaling::llama3);
+  EXPECT_EQ(found.model.rope_factor, 32.0);
+  EXPECT_EQ(found.model.rope_low_freq_factor, 1.0);
+  EXPECT_EQ(found.model.rope_high_freq_factor, 4.0);
+  EXPECT_EQ(found.model.rope_original_seq_len, 8192);
+  EXPECT_EQ(found.model.max_seq_len, 131072);
+}
+
+TEST(HuggingFaceConfig, WritesRopeScalingAsTransformersDoes) {
+  const auto scaled = nlohmann::json::parse(to_config_json({.model = scaled_llama_model()}));
+  const nlohmann::json expected = {{"rope_type", "llama3"},
+                                   {"factor", 32.0},
+                                   {"low_freq_factor", 1.5},
+                                   {"high_freq_factor", 5.0},
+                                   {"original_max_position_embeddings", 16}};
+  EXPECT_EQ(scaled["rope_scaling"], expected);
+  EXPECT_TRUE(nlohmann::json::parse(to_config_json({.model = llama_model()}))["rope_scaling"].is_null());
+}
+
+TEST(HuggingFaceConfig, RefusesOtherRopeScalings) {
+  const auto with = [](const nlohmann::json& changes) {
+    return refusal_of({{"rope_scaling", changes}}, scaled_llama_model());
+  };
+  EXPECT_EQ(with({{"factor", 8}}), "accepted");
+  EXPECT_EQ(with({{"rope_type", "yarn"}}),
+            "f: rope_scaling is of type \"yarn\": lockstep reads default and llama3");
+  EXPECT_THAT(with({{"rope_type", nullptr}, {"type", "linear"}}), HasSubstr("of type \"linear\""));
+  EXPECT_THAT(with({{"rope_type", 3}}), HasSubstr("of type 3"));
+  EXPECT_THAT(with({{"rope_type", "default"}}), HasSubstr("rope_scaling is {"));
+  EXPECT_THAT(with({{"factor", nullptr}}), HasSubstr("but type llama3 has a factor"));
+  EXPECT_THAT(with({{"beta_fast", 32}}), HasSubstr("rope_scaling is {"));
+  EXPECT_THAT(with({{"factor", 0.5}}), HasSubstr("f: factor of rope_scaling must be"));
+  EXPECT_THAT(with({{"factor", "8"}}), HasSubstr("wrong kind"));
+  EXPECT_THAT(with({{"low_freq_factor", 0}}), HasSubstr("low_freq_factor of rope_scaling must be"));
+  EXPECT_THAT(with({{"low_freq_factor", 5}}), HasSubstr("must be below model.rope_high_freq_factor = 5"));
+  EXPECT_THAT(with({{"original_max_position_embeddings", 0}}), HasSubstr("must be"));
+  EXPECT_THAT(with({{"original_max_position_embeddings", -1}}), HasSubstr("wrong kind"));
 }
 
 TEST(HuggingFaceConfig, ReadsNewerFolders) {
@@ -116,6 +175,11 @@ TEST(HuggingFaceConfig, ReadsNewerFolders) {
   const FolderConfig found = read_config(json.dump(), "f");
   EXPECT_EQ(found.model.rope_theta, 500000.0);
   EXPECT_EQ(found.end_of_text, 7U);
+  json["rope_scaling"] = nullptr;
+  json["rope_parameters"] = {{"rope_type", "llama3"},   {"rope_theta", 500000.0},
+                             {"factor", 8.0},           {"low_freq_factor", 1.0},
+                             {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 8192}};
+  EXPECT_EQ(read_config(json.dump(), "f").model.rope_scaling, spec::RopeScaling::llama3);
 }
 
 // Text that would exhaust the stack of whoever prints it.

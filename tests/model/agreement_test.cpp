@@ -105,6 +105,9 @@ TEST(Agreement, Gpt) {
 
 TEST(Agreement, Llama) {
   for (bool tied : {false, true}) {
+    // Of the frequencies one stays, one is mixed, and the others become slower.
+    const kernels::RotaryScaling stretched = {
+        .factor = 4, .low_freq_factor = 0.5, .high_freq_factor = 2, .original_length = 20};
     const llama::Config config = {.layers = 2,
                                   .width = 48,
                                   .heads = 4,
@@ -113,6 +116,7 @@ TEST(Agreement, Llama) {
                                   .ffn_width = 80,
                                   .vocabulary = 101,
                                   .positions = 40,
+                                  .rope_scaling = tied ? std::optional(stretched) : std::nullopt,
                                   .tied = tied};
     expect_agreement(llama::make(config), some_batch(config.vocabulary),
                      [&](const Weights& weights, const Batch& batch) {

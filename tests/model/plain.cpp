@@ -26,11 +26,20 @@ at::Tensor rms(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
   return x * (x.pow(2).mean(-1, true) + epsilon).rsqrt() * weight;
 }
 
-at::Tensor turn(const at::Tensor& x, double theta) {
+// The stretched frequencies of LLaMA 3.1; between its two limits `smooth` is within 0 and 1.
+at::Tensor scaled(const at::Tensor& frequencies, const kernels::RotaryScaling& by) {
+  const at::Tensor turns = by.original_length * frequencies / (2 * M_PI);
+  const at::Tensor smooth =
+      ((turns - by.low_freq_factor) / (by.high_freq_factor - by.low_freq_factor)).clamp(0, 1);
+  return at::lerp(frequencies / by.factor, frequencies, smooth);
+}
+
+at::Tensor turn(const at::Tensor& x, const llama::Config& config) {
   const std::int64_t length = x.size(2);
   const std::int64_t half = x.size(3) / 2;
-  const at::Tensor frequencies =
-      at::pow(theta, -at::arange(0, half, x.options()) / static_cast<double>(half));
+  at::Tensor frequencies =
+      at::pow(config.rope_theta, -at::arange(0, half, x.options()) / static_cast<double>(half));
+  if (config.rope_scaling) frequencies = scaled(frequencies, *config.rope_scaling);
   const at::Tensor angles = at::outer(at::arange(0, length, x.options()), frequencies);
   const at::Tensor doubled = at::cat({angles, angles}, 1);
   const at::Tensor swapped = at::cat({-x.narrow(3, half, half), x.narrow(3, 0, half)}, 3);
@@ -84,8 +93,8 @@ at::Tensor plain_llama_logits(const llama::Config& config, const Weights& w, con
       return at::linear(in, w.at(h + name + ".weight"));
     };
     const at::Tensor in = rms(x, w.at(h + "input_layernorm.weight"), config.norm_epsilon);
-    const at::Tensor q = turn(by_head(dense(in, "self_attn.q_proj"), config.heads), config.rope_theta);
-    const at::Tensor k = turn(by_head(dense(in, "self_attn.k_proj"), config.kv_heads), config.rope_theta);
+    const at::Tensor q = turn(by_head(dense(in, "self_attn.q_proj"), config.heads), config);
+    const at::Tensor k = turn(by_head(dense(in, "self_attn.k_proj"), config.kv_heads), config);
     const at::Tensor v = by_head(dense(in, "self_attn.v_proj"), config.kv_heads);
     x = x +
         dense(attend(q, k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)), "self_attn.o_proj");

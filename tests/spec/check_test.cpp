@@ -25,6 +25,10 @@ TEST(CheckRun, RefusesKeysWithoutEffect) {
   EXPECT_THAT(error_of("[training]\nloss_scale = 8.0"), HasSubstr("training.dtype = \"fp16\""));
   EXPECT_THAT(error_of("[model]\nname = \"gpt\"\nrope_theta = 5.0"),
               HasSubstr("run.toml:3: model.rope_theta"));
+  EXPECT_THAT(error_of("[model]\nname = \"gpt\"\nrope_scaling = \"llama3\""),
+              HasSubstr("run.toml:3: model.rope_scaling"));
+  EXPECT_THAT(error_of("[model]\nrope_factor = 32.0"),
+              HasSubstr("only with model.rope_scaling = \"llama3\", which is \"none\" here"));
   EXPECT_THAT(error_of("[lr_scheduler]\ndecay_type = \"constant\"\ndecay_ratio = 0.5"),
               HasSubstr("run.toml:3: lr_scheduler.decay_ratio"));
 }
@@ -42,6 +46,9 @@ TEST(CheckRun, RefusesModelsThatCannotBeBuilt) {
               HasSubstr("model.kv_heads = 4 does not divide model.heads = 6"));
   EXPECT_THAT(error_of("[model]\nname = \"gpt\"\nkv_heads = 3"), HasSubstr("must equal model.heads = 6"));
   EXPECT_THAT(error_of("[model]\nhead_width = 5"), HasSubstr("must be even"));
+  EXPECT_THAT(error_of("[model]\nrope_scaling = \"yarn\""), HasSubstr("one of none, llama3"));
+  EXPECT_EQ(error_of("[model]\nrope_scaling = \"llama3\"\nrope_high_freq_factor = 1.0"),
+            "run.toml:3: model.rope_low_freq_factor = 1 must be below model.rope_high_freq_factor = 1");
   EXPECT_THAT(error_of("[model]\nwidth = 100\nheads = 3"),
               HasSubstr("model.width = 100 is not a multiple of model.heads = 3"));
   EXPECT_NO_THROW(parse_run("[model]\nwidth = 100\nheads = 3\nhead_width = 32", "run.toml"));

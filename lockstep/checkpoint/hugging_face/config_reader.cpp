@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,14 @@ namespace lockstep::checkpoint {
 namespace {
 
 using nlohmann::json;
+
+// What the rotary embedding is described by, and our keys for it.
+constexpr std::array<std::pair<std::string_view, const char*>, 5> kRotation = {
+    {{"rope_theta", "rope_theta"},
+     {"factor", "rope_factor"},
+     {"low_freq_factor", "rope_low_freq_factor"},
+     {"high_freq_factor", "rope_high_freq_factor"},
+     {"original_max_position_embeddings", "rope_original_seq_len"}}};
 
 class ConfigReader {
  public:
@@ -80,18 +90,42 @@ class ConfigReader {
       not_supported("hidden_act", act);
   }
 
-  // Newer folders hold the base of the rotary embedding in an object. Ways to stretch it are not ours.
+  // Newer folders hold the base of the rotary embedding in the same object as the way to stretch it.
   void read_rotation(const char* field) {
     const json& given = at(field);
     if (given.is_null()) return;
     if (!given.is_object()) not_supported(field, given.dump());
+    const bool is_scaled = is_scaled_rotation(field, given);
+    if (is_scaled) run_.model.rope_scaling = spec::RopeScaling::llama3;
+    std::size_t read = 0;
     for (const auto& [name, value] : given.items()) {
-      const bool is_kind = name == "rope_type" || name == "type";
-      if (is_kind ? value != "default" : name != "rope_theta") not_supported(field, given.dump());
+      if (name == "rope_type" || name == "type") continue;
+      const auto known =
+          std::ranges::find_if(kRotation, [&](const auto& pair) { return pair.first == name; });
+      if (known == kRotation.end() || (!is_scaled && name != "rope_theta")) {
+        not_supported(field, given.dump());
+      }
+      set_value(known->second, value, fmt::format("{} of {}", name, field));
+      read += name != "rope_theta";
     }
-    if (const auto theta = given.find("rope_theta"); theta != given.end()) {
-      set_value("rope_theta", *theta, "rope_theta");
+    if (is_scaled && read + 1 != kRotation.size()) {
+      throw DataError(
+          fmt::format("{}: {} is {}, but type llama3 has a factor, a low_freq_factor, a "
+                      "high_freq_factor and original_max_position_embeddings",
+                      name_, field, given.dump()));
     }
+  }
+
+  bool is_scaled_rotation(const char* field, const json& given) const {
+    json kind = "default";
+    for (const char* name : {"type", "rope_type"}) {
+      if (const auto found = given.find(name); found != given.end()) kind = *found;
+    }
+    if (kind != "default" && kind != "llama3") {
+      throw UsageError(
+          fmt::format("{}: {} is of type {}: lockstep reads default and llama3", name_, field, kind.dump()));
+    }
+    return kind == "llama3";
   }
 
   void read_mlp() {
@@ -125,7 +159,7 @@ class ConfigReader {
     if (!at(field).is_null()) set_value(key_name, at(field), field);
   }
 
-  void set_value(const std::string& key_name, const json& given, const char* field) {
+  void set_value(const std::string& key_name, const json& given, const std::string& field) {
     const spec::Key& key = *spec::find_key("model." + key_name);
     spec::Value value = key.get(run_);
     const auto refuse = [&](const std::string& why) {

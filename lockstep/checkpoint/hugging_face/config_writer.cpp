@@ -27,6 +27,15 @@ ordered_json gpt(const spec::Model& model) {
           {"tie_word_embeddings", true}};
 }
 
+ordered_json rope_scaling(const spec::Model& model) {
+  if (model.rope_scaling == spec::RopeScaling::none) return nullptr;
+  return {{"rope_type", "llama3"},
+          {"factor", model.rope_factor},
+          {"low_freq_factor", model.rope_low_freq_factor},
+          {"high_freq_factor", model.rope_high_freq_factor},
+          {"original_max_position_embeddings", model.rope_original_seq_len}};
+}
+
 ordered_json llama(const spec::Model& model) {
   return {{"architectures", {"LlamaForCausalLM"}},
           {"model_type", "llama"},
@@ -41,7 +50,7 @@ ordered_json llama(const spec::Model& model) {
           {"vocab_size", model.vocab_size},
           {"rms_norm_eps", model.norm_eps},
           {"rope_theta", model.rope_theta},
-          {"rope_scaling", nullptr},
+          {"rope_scaling", rope_scaling(model)},
           {"attention_bias", false},
           {"mlp_bias", false},
           {"tie_word_embeddings", model.tied_embeddings}};

@@ -15,14 +15,16 @@ namespace lockstep::cli {
 void require_torch_can(const spec::RunSpec& run, int workers, std::string_view flag) {
   const spec::Workload workload = spec::workload_of(run, workers);
   const bool plain = run.training.dtype != DType::fp16 && run.model.name != spec::ModelFamily::mlp &&
-                     run.model.dropout == 0 && run.optimizer.name == spec::OptimizerKind::adamw &&
-                     workload.lanes == workers && workload.micro_batches_per_lane == 1 &&
+                     run.model.dropout == 0 && run.model.rope_scaling == spec::RopeScaling::none &&
+                     run.optimizer.name == spec::OptimizerKind::adamw && workload.lanes == workers &&
+                     workload.micro_batches_per_lane == 1 &&
                      run.model.head_width * run.model.heads == run.model.width;
   if (!plain) {
-    throw UsageError(fmt::format(
-        "{} trains gpt and llama in fp32 or bf16 with AdamW, without dropout, one micro-batch per worker and "
-        "step: choose that, or leave it out",
-        flag));
+    throw UsageError(
+        fmt::format("{} trains gpt and llama in fp32 or bf16 with AdamW, without dropout and rope_scaling, "
+                    "one micro-batch per "
+                    "worker and step: choose that, or leave it out",
+                    flag));
   }
 }
 

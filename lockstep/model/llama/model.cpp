@@ -109,7 +109,7 @@ class FinalNorm final : public Block {
 Model make(const Config& config) {
   const auto table = std::make_shared<const kernels::RotaryTable>(static_cast<std::size_t>(config.positions),
                                                                   static_cast<std::size_t>(config.head_width),
-                                                                  config.rope_theta);
+                                                                  config.rope_theta, config.rope_scaling);
   Model model;
   model.blocks.push_back(std::make_unique<Embedding>(config));
   for (std::int64_t i = 0; i < config.layers; ++i)

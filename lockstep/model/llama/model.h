@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "lockstep/kernels/compute/rotary/frequencies.h"
 #include "lockstep/model/block.h"
 
 namespace lockstep::model::llama {
@@ -19,6 +21,7 @@ struct Config {
   std::int64_t vocabulary = 4096;
   std::int64_t positions = 2048;  // the most places a sequence can have
   double rope_theta = 10000.0;
+  std::optional<kernels::RotaryScaling> rope_scaling = std::nullopt;
   float norm_epsilon = 1e-5F;
   float dropout = 0.0F;  // of the embeddings and of what each branch adds
   bool tied = false;     // the head shares the embedding's weight

@@ -23,18 +23,15 @@ void check_rotation(const RotaryTable& table, const Places& places, const Matrix
 
 }  // namespace
 
-RotaryTable::RotaryTable(std::size_t length, std::size_t width, double theta)
+RotaryTable::RotaryTable(std::size_t length, std::size_t width, double theta,
+                         const std::optional<RotaryScaling>& scaling)
     : length_(length), width_(width) {
-  if (width == 0 || width % 2 != 0) {
-    throw UsageError(fmt::format("rotary: the width of a head is {} and must be even", width));
-  }
-  if (!(theta > 0)) throw UsageError(fmt::format("rotary: theta is {} and must be above 0", theta));
+  const std::vector<double> frequencies = rotary_frequencies(width, theta, scaling);
   cosines_.reserve(length * (width / 2));
   sines_.reserve(length * (width / 2));
   for (std::size_t place = 0; place < length; ++place) {
-    for (std::size_t i = 0; i < width; i += 2) {
-      const double turn = std::pow(theta, -static_cast<double>(i) / static_cast<double>(width));
-      const double angle = static_cast<double>(place) * turn;
+    for (const double frequency : frequencies) {
+      const double angle = static_cast<double>(place) * frequency;
       cosines_.push_back(static_cast<float>(std::cos(angle)));
       sines_.push_back(static_cast<float>(std::sin(angle)));
     }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rotary embedding (Su et al., RoFormer, 2021): in each head of width w, the pair of columns i and i + w / 2
-// (the layout of Hugging Face's LLaMA) is turned by the angle place * theta^(-2 i / w).
+// (the layout of Hugging Face's LLaMA) is turned by the angle place * theta^(-2 i / w), or by what
+// frequencies.h makes of it for long texts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "lockstep/kernels/compute/matrix.h"
+#include "lockstep/kernels/compute/rotary/frequencies.h"
 #include "lockstep/kernels/compute/rows/places.h"
 
 namespace lockstep::kernels {
@@ -17,8 +20,9 @@ namespace lockstep::kernels {
 // Sines and cosines of the places 0 .. length - 1, computed once and kept by the caller.
 class RotaryTable {
  public:
-  // `width` of a head, even; `theta` above 0. UsageError otherwise.
-  RotaryTable(std::size_t length, std::size_t width, double theta);
+  // `width` of a head. Errors are those of rotary_frequencies().
+  RotaryTable(std::size_t length, std::size_t width, double theta,
+              const std::optional<RotaryScaling>& scaling = std::nullopt);
 
   std::size_t length() const { return length_; }
   std::size_t width() const { return width_; }
