@@ -37,6 +37,7 @@ std::vector<std::string> documents(const std::vector<Piece>& pieces) {
   std::vector<std::string> found;
   bool open = false;
   for (const Piece& piece : pieces) {
+    EXPECT_EQ(piece.begins_document, !open);
     if (!open) found.emplace_back();
     found.back() += piece.content;
     open = !piece.ends_document;

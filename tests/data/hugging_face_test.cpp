@@ -167,7 +167,7 @@ TEST(HuggingFace, WhatIsNotSupportedIsNamed) {
   EXPECT_THAT(after<UsageError>([](json& f) { f["model"]["type"] = "Unigram"; }),
               HasSubstr("model type Unigram"));
   EXPECT_THAT(after<UsageError>([](json& f) { f["model"]["byte_fallback"] = true; }),
-              HasSubstr("byte_fallback"));
+              HasSubstr("ignore_merges together with byte_fallback"));
   EXPECT_THAT(after<UsageError>([](json& f) {
                 f["normalizer"] = {{"type", "Lowercase"}};
               }),

@@ -15,6 +15,7 @@
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
 #include "lockstep/data/tokenizer/splitter.h"
 
+#include "tests/data/metaspace_file.h"
 #include "tests/data/tokens.h"
 #include "tests/support/error_of.h"
 #include "tests/support/files.h"
@@ -80,6 +81,16 @@ TEST_F(Prepare, TheNumberOfThreadsChangesNothing) {
   EXPECT_EQ(folder_.read("out.bin"), tokens);
   EXPECT_EQ(folder_.read("out.idx"), index);
   EXPECT_EQ(MegatronIndex(folder_.path("out.idx")).documents(), 1U);
+}
+
+// Pieces of a document get no mark that the document does not have.
+TEST_F(Prepare, ALongDocumentHasTheTokensOfItsWholeText) {
+  const std::string text = long_text();
+  const std::string file = folder_.write("t.json", testing::metaspace_file().dump());
+  const auto tokenizer = load_tokenizer(file);
+  prepare_corpus(options({folder_.write("a.txt", text)}), *tokenizer, ignore);
+  const auto corpus = open_corpus(folder_.path("out"), {.vocab_size = tokenizer->vocab_size()});
+  EXPECT_EQ(all_tokens(*corpus), tokenizer->encode(text));
 }
 
 TEST_F(Prepare, ValidationIsTheRest) {

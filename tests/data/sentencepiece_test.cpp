@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
 #include "lockstep/base/error.h"
@@ -10,6 +14,7 @@
 #include "lockstep/data/corpus/corpus.h"
 #include "lockstep/data/sentencepiece/tokenizer.h"
 
+#include "tests/data/metaspace_file.h"
 #include "tests/data/tokens.h"
 #include "tests/support/error_of.h"
 #include "tests/support/files.h"
@@ -35,6 +40,58 @@ class SentencePiece : public ::testing::Test {
 
   TemporaryFolder folder_;
 };
+
+// The tokens of a model under their names, and the merges that lead to them, the likeliest first: what
+// Hugging Face's converter makes of a model.
+nlohmann::json converted(const std::string& path) {
+  sentencepiece::SentencePieceProcessor model;
+  EXPECT_TRUE(model.Load(path).ok());
+  std::map<std::string, int> vocabulary;
+  for (int id = 0; id < model.GetPieceSize(); ++id) vocabulary[model.IdToPiece(id)] = id;
+  std::vector<std::tuple<float, std::size_t, std::string, std::string>> merges;
+  for (const auto& [piece, id] : vocabulary) {
+    if (model.IsByte(id) || model.IsControl(id) || model.IsUnknown(id)) continue;
+    for (std::size_t at = 1; at < piece.size(); ++at) {
+      const std::string left = piece.substr(0, at), right = piece.substr(at);
+      if (vocabulary.contains(left) && vocabulary.contains(right))
+        merges.emplace_back(-model.GetScore(id), right.size(), left, right);
+    }
+  }
+  std::sort(merges.begin(), merges.end());
+  nlohmann::json file = testing::metaspace_file();
+  file["model"]["vocab"] = vocabulary;
+  file["model"]["merges"] = nlohmann::json::array();
+  for (const auto& [score, size, left, right] : merges) file["model"]["merges"].push_back({left, right});
+  return file;
+}
+
+TEST(ConvertedSentencePiece, GivesTheTokensOfTheModel) {
+  TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 200; ++i) {
+    lines += "And the earth was without form, and void; and darkness was upon the face of the deep. " +
+             std::to_string(i) +
+             "\nIn  the   beginning God created the heaven and the \u00e9t\u00e9 earth.\n";
+  }
+  const auto status = sentencepiece::SentencePieceTrainer::Train(
+      "--input=" + folder.write("text.txt", lines) + " --model_prefix=" + folder.path("t") +
+      " --vocab_size=400 --model_type=bpe --byte_fallback=true --hard_vocab_limit=false --minloglevel=9"
+      " --normalization_rule_name=identity --remove_extra_whitespaces=false "
+      "--allow_whitespace_only_pieces=true");
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  const auto model = load_sentencepiece(folder.path("t.model"));
+  const auto file = load_tokenizer(folder.write("tokenizer.json", converted(folder.path("t.model")).dump()));
+  EXPECT_EQ(file->vocab_size(), model->vocab_size());
+  EXPECT_EQ(file->end_of_document(), model->end_of_document());
+  for (const std::string& text :
+       {std::string("In the beginning"), std::string(" the earth"), std::string("the  face   of "),
+        std::string("   "), std::string("darkness \u6f22\u5b57 was\nupon\t\u00e9t\u00e9 \U0001F600!"),
+        std::string("THE VOID"), lines}) {
+    const auto tokens = model->encode(text);
+    EXPECT_EQ(file->encode(text), tokens) << text;
+    EXPECT_EQ(file->decode(tokens), text);
+  }
+}
 
 TEST_F(SentencePiece, EncodesAndDecodes) {
   const auto tokenizer = load_sentencepiece(folder_.path("t.model"));

@@ -63,7 +63,8 @@ int generate(const GenerateFlags& flags) {
   // The last token is never read.
   const std::int64_t places = static_cast<std::int64_t>(unread.size()) + flags.max_tokens - 1;
   model::Decoder decoder(loaded.model(), loaded.parameters(), std::min(places, loaded.spec().max_seq_len));
-  print(std::cout, flags.prompt);
+  std::string text = flags.prompt;
+  print(std::cout, text);
   for (std::int64_t i = 0; i < flags.max_tokens && decoder.length() < loaded.spec().max_seq_len; ++i) {
     // A vocabulary may be larger than what the tokenizer has words for.
     std::vector<float> logits = decoder.read(unread);
@@ -71,7 +72,9 @@ int generate(const GenerateFlags& flags) {
     const std::uint64_t random = philox64(flags.seed, 0, static_cast<std::uint64_t>(i));
     const auto token = static_cast<data::Token>(model::choose_token(logits, flags.sampling, random));
     if (token == loaded.end_of_text()) break;
-    print(std::cout, tokenizer->decode(std::span(&token, 1)));
+    const std::size_t printed = text.size();
+    tokenizer->decode(std::span(&token, 1), text);
+    print(std::cout, text.substr(printed));
     unread = {static_cast<std::int32_t>(token)};
   }
   print(std::cout, "\n");

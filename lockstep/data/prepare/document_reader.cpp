@@ -78,7 +78,8 @@ Piece DocumentReader::take(std::size_t bytes, std::uint64_t place) {
   piece.place = place;
   begin_ += bytes;
   offset_ += bytes;
-  if (!within_document_) validation_ = chosen_for_validation(piece.content, options_.validation);
+  piece.begins_document = !within_document_;
+  if (piece.begins_document) validation_ = chosen_for_validation(piece.content, options_.validation);
   piece.validation = validation_;
   return piece;
 }

@@ -18,6 +18,7 @@ struct Piece {
   std::string content;           // text, or one line of JSON
   const Input* input = nullptr;  // where it is from
   std::uint64_t place = 0;       // text: offset of its first byte; JSON: number of its line, from 1
+  bool begins_document = true;
   bool ends_document = true;
   bool validation = false;  // the whole document is for validation
 };

@@ -39,11 +39,11 @@ EncodedChunk encode(Chunk chunk, Encoder& encoder, const PrepareOptions& options
   encoded.bytes = chunk.bytes;
   encoded.digest = chunk.digest;
   for (Piece& piece : chunk.pieces) {
-    const bool ends = piece.ends_document, validation = piece.validation;
+    const bool begins = piece.begins_document, ends = piece.ends_document, validation = piece.validation;
     const std::size_t before = encoded.tokens.size();
     const std::string text = text_of(std::move(piece), options.json_key);
     if (text.empty()) continue;
-    encoder.encode(text, encoded.tokens);
+    begins ? encoder.encode(text, encoded.tokens) : encoder.encode_more(text, encoded.tokens);
     if (ends && options.end_of_document) encoded.tokens.push_back(*options.end_of_document);
     encoded.sequences.push_back({encoded.tokens.size() - before, ends, validation});
   }

@@ -18,8 +18,7 @@ class PieceEncoder : public Encoder {
   explicit PieceEncoder(const Processor& processor) : processor_(processor) {}
 
   void encode(std::string_view text, std::vector<Token>& tokens) override {
-    const std::size_t valid = valid_utf8_prefix(text);
-    if (valid < text.size()) throw DataError(fmt::format("byte {} of the text is not valid UTF-8", valid));
+    require_valid_utf8(text);
     const auto status = processor_.Encode({text.data(), text.size()}, &ids_);
     if (!status.ok())
       throw DataError(fmt::format("sentencepiece cannot encode the text: {}", status.ToString()));

@@ -11,25 +11,17 @@
 #include "lockstep/data/tokenizer/hugging_face.h"
 #include "lockstep/data/tokenizer/merger.h"
 #include "lockstep/data/tokenizer/utf8.h"
+#include "lockstep/data/tokenizer/vocabulary.h"
 #include "lockstep/data/tokenizer/word_cache.h"
 
 namespace lockstep::data {
-namespace {
-
-constexpr Token kNoToken = ~Token{0};
-
-// What vocabularies in use call the end of a document.
-constexpr std::array<std::string_view, 4> kEndsOfDocuments = {kEndOfText, "<|end_of_text|>", "</s>", "<eos>"};
-
-}  // namespace
 
 class BpeTokenizer::WordEncoder : public Encoder {
  public:
   explicit WordEncoder(const BpeTokenizer& tokenizer) : tokenizer_(tokenizer), merger_(tokenizer.pairs_) {}
 
   void encode(std::string_view text, std::vector<Token>& tokens) override {
-    const std::size_t valid = valid_utf8_prefix(text);
-    if (valid < text.size()) throw DataError(fmt::format("byte {} of the text is not valid UTF-8", valid));
+    require_valid_utf8(text);
     if (tokenizer_.model_.compose && !is_ascii(text)) {
       composed_ = compose(text);
       text = composed_;
@@ -108,12 +100,7 @@ std::unique_ptr<Encoder> BpeTokenizer::encoder() const {
 }
 
 void BpeTokenizer::decode(std::span<const Token> tokens, std::string& text) const {
-  for (const Token token : tokens) {
-    if (token >= model_.tokens.size() || model_.tokens[token].empty()) {
-      throw DataError(fmt::format("token {} is not in the vocabulary of {}", token, model_.tokens.size()));
-    }
-    text += model_.tokens[token];
-  }
+  for (const Token token : tokens) text += bytes_of(model_, token);
 }
 
 std::optional<Token> BpeTokenizer::find(std::string_view token) const {
@@ -125,10 +112,7 @@ std::optional<Token> BpeTokenizer::find(std::string_view token) const {
 }
 
 std::optional<Token> BpeTokenizer::end_of_document() const {
-  for (const std::string_view name : kEndsOfDocuments) {
-    if (const auto token = find(name)) return token;
-  }
-  return std::nullopt;
+  return find_end_of_document(*this);
 }
 
 std::string BpeTokenizer::serialized() const {

@@ -10,7 +10,9 @@
 #include "lockstep/base/error.h"
 #include "lockstep/data/tokenizer/byte_map.h"
 #include "lockstep/data/tokenizer/hugging_face.h"
+#include "lockstep/data/tokenizer/json_fields.h"
 #include "lockstep/data/tokenizer/json_reason.h"
+#include "lockstep/data/tokenizer/metaspace_rules.h"
 #include "lockstep/data/tokenizer/splitter.h"
 
 namespace lockstep::data {
@@ -18,35 +20,30 @@ namespace {
 
 using Json = nlohmann::json;
 
-class Reader {
+class Reader : JsonFields {
  public:
-  explicit Reader(const std::string& name) : name_(name) {}
+  explicit Reader(const std::string& name) : JsonFields(name) {}
 
   BpeModel read(std::string_view text) {
     const Json file = parse(text);
     const Json& model = member(file, "model", Json::value_t::object);
     if (text_of(model, "type", "BPE") != "BPE") unsupported("model type " + text_of(model, "type", "BPE"));
     read_flags(model);
+    if (flag_of(model, "byte_fallback", false)) model_.metaspace = read_metaspace_rules(file, *this);
     read_vocabulary(member(model, "vocab", Json::value_t::object));
     read_merges(member(model, "merges", Json::value_t::array));
     read_added(file);
     check_merges();
-    read_normalizer(file);
-    read_pre_tokenizer(file);
+    if (model_.metaspace) {
+      check_bytes();
+    } else {
+      read_normalizer(file);
+      read_pre_tokenizer(file);
+    }
     return std::move(model_);
   }
 
  private:
-  [[noreturn]] void corrupt(const std::string& why) const {
-    throw DataError(fmt::format("{}: {}", name_, why));
-  }
-  [[noreturn]] void unsupported(const std::string& what) const {
-    throw UsageError(
-        fmt::format("{}: {} is not supported; byte-level BPE tokenizers are, such as those of GPT-2, "
-                    "LLaMA 3 and Qwen, and sentencepiece .model files",
-                    name_, what));
-  }
-
   Json parse(std::string_view text) const {
     try {
       Json file = Json::parse(text);
@@ -55,34 +52,6 @@ class Reader {
     } catch (const Json::exception& error) {
       corrupt("this is not valid JSON: " + json_reason(error));
     }
-  }
-
-  const Json& member(const Json& object, const char* key, Json::value_t type) const {
-    const auto found = object.find(key);
-    if (found == object.end() || found->type() != type) {
-      corrupt(fmt::format("'{}' is missing or is not of type {}", key, Json(type).type_name()));
-    }
-    return *found;
-  }
-
-  // Null and absent are the same throughout the format.
-  static const Json* optional(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found == object.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  std::string text_of(const Json& object, const char* key, const std::string& otherwise) const {
-    const Json* value = optional(object, key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_string()) corrupt(fmt::format("'{}' is not a string", key));
-    return value->get<std::string>();
-  }
-
-  bool flag_of(const Json& object, const char* key, bool otherwise) const {
-    const Json* value = optional(object, key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_boolean()) corrupt(fmt::format("'{}' is neither true nor false", key));
-    return value->get<bool>();
   }
 
   Token id_of(const Json& value, const std::string& token) const {
@@ -94,7 +63,9 @@ class Reader {
 
   void read_flags(const Json& model) {
     model_.ignore_merges = flag_of(model, "ignore_merges", false);
-    if (flag_of(model, "byte_fallback", false)) unsupported("byte_fallback");
+    if (model_.ignore_merges && flag_of(model, "byte_fallback", false)) {
+      unsupported("ignore_merges together with byte_fallback");
+    }
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
       if (!text_of(model, key, "").empty()) unsupported(key);
     }
@@ -112,10 +83,16 @@ class Reader {
     id_limit_ = std::min<std::uint64_t>(kMaxVocabulary, vocabulary.size() + kMaxHoles);
     for (const auto& [token, value] : vocabulary.items()) {
       const Token id = id_of(value, token);
-      // What is not in the visible alphabet can only be a special token, which stands in the text as it is.
-      put(id, from_visible(token).value_or(token), token);
+      put(id, bytes_in_text(token), token);
       ids_.emplace(token, id);
+      if (model_.metaspace) note_token(*model_.metaspace, token, id);
     }
+  }
+
+  std::string bytes_in_text(const std::string& token) const {
+    if (model_.metaspace) return metaspace_bytes(token);
+    // What is not in the visible alphabet can only be a special token, which stands in the text as it is.
+    return from_visible(token).value_or(token);
   }
 
   Token token_of(const std::string& text, std::size_t merge) const {
@@ -163,9 +140,11 @@ class Reader {
       const auto known = ids_.find(text);
       if (known != ids_.end() && known->second != id)
         corrupt(fmt::format("the added token '{}' has two ids", text));
-      if (known == ids_.end()) put(id, text, text);
-      model_.tokens[id] = text;
-      model_.added.push_back({id, text, flag_of(token, "special", false)});
+      const std::string bytes = model_.metaspace ? metaspace_bytes(text) : text;
+      if (known == ids_.end()) put(id, bytes, text);
+      model_.tokens[id] = bytes;
+      model_.added.push_back(
+          {id, text, flag_of(token, "special", false), flag_of(token, "normalized", false)});
     }
   }
 
@@ -174,9 +153,19 @@ class Reader {
     for (std::size_t i = 0; i < model_.merges.size(); ++i) {
       const Merge& merge = model_.merges[i];
       if (model_.tokens[merge.result] != model_.tokens[merge.left] + model_.tokens[merge.right]) {
-        corrupt(fmt::format("merge {} uses a token that is not made of bytes", i));
+        corrupt(fmt::format("merge {} uses a token that {}", i,
+                            model_.metaspace ? "stands for a byte" : "is not made of bytes"));
       }
     }
+  }
+
+  // Without one of them some text could not be encoded.
+  void check_bytes() const {
+    const auto& bytes = model_.metaspace->bytes;
+    const auto missing = std::find(bytes.begin(), bytes.end(), kNoToken);
+    if (missing == bytes.end()) return;
+    corrupt(fmt::format("byte_fallback needs a token for every byte, but there is no <0x{:02X}>",
+                        missing - bytes.begin()));
   }
 
   void read_normalizer(const Json& file) {
@@ -215,13 +204,13 @@ class Reader {
       }
       model_.patterns.push_back(text_of(pattern, "Regex", ""));
     } else {
-      unsupported(fmt::format("pre_tokenizer '{}'", type));
+      const char* why = type == "Metaspace" ? " without byte_fallback" : "";
+      unsupported(fmt::format("pre_tokenizer '{}'{}", type, why));
     }
   }
 
   static constexpr std::uint64_t kMaxHoles = 65536;
 
-  const std::string& name_;
   std::uint64_t id_limit_ = 0;
   BpeModel model_;
   std::unordered_map<std::string, Token> ids_;

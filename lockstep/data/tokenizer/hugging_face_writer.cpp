@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/error.h"
 #include "lockstep/data/tokenizer/byte_map.h"
 #include "lockstep/data/tokenizer/hugging_face.h"
 
@@ -66,6 +67,7 @@ std::string merges(const BpeModel& model) {
 }  // namespace
 
 std::string to_hugging_face(const BpeModel& model) {
+  LOCKSTEP_CHECK(!model.metaspace, "only byte-level models are written");
   return fmt::format(
       R"({{
   "version": "1.0",

@@ -10,6 +10,7 @@
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
 #include "lockstep/data/tokenizer/file_content.h"
 #include "lockstep/data/tokenizer/hugging_face.h"
+#include "lockstep/data/tokenizer/metaspace_tokenizer.h"
 
 namespace lockstep::data {
 
@@ -33,6 +34,11 @@ std::string Tokenizer::decode(std::span<const Token> tokens) const {
   return text;
 }
 
+std::unique_ptr<Tokenizer> make_tokenizer(BpeModel model, std::string serialized) {
+  if (model.metaspace) return std::make_unique<MetaspaceTokenizer>(std::move(model), std::move(serialized));
+  return std::make_unique<BpeTokenizer>(std::move(model), std::move(serialized));
+}
+
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name) {
   if (name == "bytes") return std::make_unique<BpeTokenizer>(byte_model());
   std::error_code ignored;
@@ -48,7 +54,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name) {
         name));
   }
   const std::string content = tokenizer_content(name);
-  return std::make_unique<BpeTokenizer>(from_hugging_face(content, name), content);
+  return make_tokenizer(from_hugging_face(content, name), content);
 }
 
 }  // namespace lockstep::data

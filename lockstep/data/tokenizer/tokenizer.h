@@ -19,8 +19,10 @@ class Encoder {
   virtual ~Encoder() = default;
 
   // Appends the tokens of `text`, which must be valid UTF-8: DataError naming the first bad byte otherwise.
-  // No token is added that the text does not hold.
+  // No token is added that the text does not hold, except for the mark of MetaspaceRules.
   virtual void encode(std::string_view text, std::vector<Token>& tokens) = 0;
+  // The same for text that goes on in a document: what some tokenizers put before a text is not put here.
+  virtual void encode_more(std::string_view text, std::vector<Token>& tokens) { encode(text, tokens); }
 };
 
 // Immutable, and safe to use from several threads.
@@ -30,8 +32,9 @@ class Tokenizer {
 
   virtual std::uint64_t vocab_size() const = 0;  // all tokens are below
   virtual std::unique_ptr<Encoder> encoder() const = 0;
-  // Appends the bytes of the tokens; those of a single token need not be valid UTF-8. DataError for a token
-  // that the vocabulary does not have.
+  // Appends the bytes of the tokens; those of a single token need not be valid UTF-8. The mark that some
+  // tokenizers put before a text is dropped only when `text` is empty. DataError for a token that the
+  // vocabulary does not have.
   virtual void decode(std::span<const Token> tokens, std::string& text) const = 0;
   virtual std::optional<Token> find(std::string_view token) const = 0;
   // What stands between documents, such as <|endoftext|>; none when the vocabulary has nothing of that kind.

@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+
 namespace lockstep::data {
 namespace {
 
@@ -58,6 +62,11 @@ std::size_t valid_utf8_prefix(std::string_view text) {
     }
   }
   return at;
+}
+
+void require_valid_utf8(std::string_view text) {
+  const std::size_t valid = valid_utf8_prefix(text);
+  if (valid < text.size()) throw DataError(fmt::format("byte {} of the text is not valid UTF-8", valid));
 }
 
 bool is_ascii(std::string_view text) {

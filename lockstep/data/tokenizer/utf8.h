@@ -11,6 +11,9 @@ namespace lockstep::data {
 // nothing beyond U+10FFFF); the size of the text when it is valid.
 std::size_t valid_utf8_prefix(std::string_view text);
 
+// DataError naming the first byte that is not valid.
+void require_valid_utf8(std::string_view text);
+
 bool is_ascii(std::string_view text);
 
 // `code_point` is a Unicode scalar value.
