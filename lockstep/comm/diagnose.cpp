@@ -140,6 +140,15 @@ std::exception_ptr message_timed_out(const Operation& operation, transport::Endp
                 peer < 0 ? peer : silent_rank(operation, operation.heard_in_world, peer, endpoint.rank()));
 }
 
+// Of all that is waited for, what `peer` has to bring. It may have to bring nothing itself: then others wait
+// for it, and what they owe is shown.
+Waiting what_is_missing(const std::vector<Waiting>& waiting, Rank peer) {
+  const auto own = std::ranges::find(waiting, peer, &Waiting::peer);
+  Waiting missing = own != waiting.end() ? *own : waiting.empty() ? Waiting{} : waiting.front();
+  missing.peer = peer;
+  return missing;
+}
+
 std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& endpoint) {
   if (operation.point_to_point) return message_timed_out(operation, endpoint);
   const Group& group = *operation.group;
@@ -154,7 +163,7 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
     }
   }
   if (blamed.peer < 0) return silent(operation, blamed, blamed.peer);
-  blamed.peer = silent_rank(operation, operation.heard, blamed.peer, group.rank);
+  blamed = what_is_missing(waiting, silent_rank(operation, operation.heard, blamed.peer, group.rank));
   const Rank late = in_world(group, blamed.peer);
   const Rank culprit = silent_rank(operation, operation.heard_in_world, late, endpoint.rank());
   const std::uint64_t made = calls(blamed.peer);
@@ -165,8 +174,11 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
           ? "no call of it is known here"
           : fmt::format("its last known call there was #{}", call_number(operation, made - 1));
   const std::string why = culprit == late ? "" : fmt::format(", because it waits for rank {}", culprit);
-  return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s ({}){}",
-                                                     place(operation), late, waited, last, why)));
+  const std::string progress =
+      blamed.total_bytes == 0 ? ""
+                              : fmt::format(" and {} of {} bytes", blamed.done_bytes, blamed.total_bytes);
+  return std::make_exception_ptr(Timeout(fmt::format("{}: rank {} has not arrived after {:.1f} s{} ({}){}",
+                                                     place(operation), late, waited, progress, last, why)));
 }
 
 std::exception_ptr disagreement(const Operation& operation, transport::Endpoint& endpoint) {
@@ -261,10 +273,7 @@ std::exception_ptr diagnose_unheard(const Operation& operation, transport::Endpo
       return std::make_exception_ptr(PeerLost({.operation = operation_name(operation.contract),
                                                .sequence = call_number(operation, operation.sequence),
                                                .group = group.settings.name,
-                                               .peer = in_world(group, peer.rank),
-                                               .done_bytes = 0,
-                                               .total_bytes = 0,
-                                               .waited = {}}));
+                                               .peer = in_world(group, peer.rank)}));
     }
   }
   return nullptr;

@@ -36,11 +36,28 @@ TEST(Timeout, ShowsPartsOfASecond) {
   EXPECT_THAT(Timeout(short_wait).what(), HasSubstr("silent for 0.2 s"));
 }
 
-TEST(PeerLost, SaysThatThePeerIsGone) {
+TEST(Timeout, SaysNothingOfBytesWhereThereAreNone) {
+  CommFailure in_a_barrier = failure();
+  in_a_barrier.done_bytes = in_a_barrier.total_bytes = 0;
+  EXPECT_STREQ(Timeout(in_a_barrier).what(), "all_reduce #118 on dp: rank 3 silent for 30.0 s");
+}
+
+TEST(PeerLost, NamesOperationGroupPeerProgressAndTime) {
   EXPECT_STREQ(
       PeerLost(failure()).what(),
       "all_reduce #118 on dp: rank 3 is gone (its process ended or its connection closed) after 4096 "
-      "of 65536 bytes");
+      "of 65536 bytes and 30.0 s of waiting");
+}
+
+TEST(PeerLost, LeavesOutWhatIsNotKnown) {
+  CommFailure unknown = failure();
+  unknown.done_bytes = unknown.total_bytes = 0;
+  EXPECT_THAT(PeerLost(unknown).what(), EndsWith("connection closed) after 30.0 s of waiting"));
+  unknown.waited = 0s;
+  EXPECT_THAT(PeerLost(unknown).what(),
+              EndsWith("rank 3 is gone (its process ended or its connection closed)"));
+  unknown.total_bytes = 65536;
+  EXPECT_THAT(PeerLost(unknown).what(), EndsWith("connection closed) after 0 of 65536 bytes"));
 }
 
 template <typename Kind, typename Base>
