@@ -1,5 +1,12 @@
 lockstep_test(cli_bench_test
-  SOURCES bench_footprint_test.cpp bench_protocol_test.cpp bench_statistics_test.cpp bench_test.cpp bench_values_test.cpp
+  SOURCES
+    bench_footprint_test.cpp
+    bench_protocol_test.cpp
+    bench_statistics_test.cpp
+    bench_strangers_test.cpp
+    bench_test.cpp
+    bench_values_test.cpp
+    ../support/strangers.cpp
   LIBRARIES lockstep_bench nlohmann_json::nlohmann_json)
 
 program_test(cli_bench_process_test MULTI SOURCES bench_process_test.cpp)

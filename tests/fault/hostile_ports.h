@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "lockstep/transport/connect/address.h"
+#include "lockstep/transport/connect/listener.h"
+
+namespace lockstep::test {
+
+// A port of ours on loopback, in use, that strangers may attack.
+class AttackedPort {
+ public:
+  virtual ~AttackedPort() = default;
+
+  virtual transport::Address address() const = 0;
+  // Of somebody who is welcome there.
+  virtual transport::Credentials welcome() const = 0;
+  // Those for whom the port is there come, and get what they came for. To be called once.
+  virtual void expect_the_honest_are_served() = 0;
+};
+
+std::unique_ptr<AttackedPort> make_rendezvous_port();
+// Rank 0 of three while the world connects over tcp: rank 1 is there, rank 2 comes when the honest do.
+std::unique_ptr<AttackedPort> make_rank_port();
+std::unique_ptr<AttackedPort> make_coordinator_port();
+
+}  // namespace lockstep::test

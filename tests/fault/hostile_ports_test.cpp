@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strangers at every port that we listen on: none of what they do lets them in, or keeps those out for whom
+// the port is there. tests/transport/hostile_test.cpp looks at what the listener behind all of them counts.
+#include "tests/fault/hostile_ports.h"
+
+#include <chrono>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "lockstep/base/error.h"
+
+#include "tests/support/strangers.h"
+
+namespace lockstep::test {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::Descriptor;
+
+// The most that a stranger hears: a hello and a verdict, never a proof.
+constexpr std::size_t kRefusal = kHelloBytes + kVerdictBytes;
+
+struct PortKind {
+  const char* name;
+  std::unique_ptr<AttackedPort> (*make)();
+};
+
+class HostilePorts : public testing::TestWithParam<PortKind> {
+ protected:
+  Descriptor stranger() const { return raw_connection(port_->address()); }
+  Descriptor stranger_who_says(ConstBytes bytes) const {
+    Descriptor socket = stranger();
+    raw_send(socket, bytes);
+    return socket;
+  }
+
+  const std::unique_ptr<AttackedPort> port_ = GetParam().make();
+};
+
+TEST_P(HostilePorts, Garbage) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 100; ++i) {
+    read_until_closed(stranger_who_says(garbage(random, 1 + random() % 5000)));
+    read_until_closed(stranger_who_says(hello_with(garbage(random, kHelloBytes + kProofBytes))));
+  }
+  port_->expect_the_honest_are_served();
+}
+
+TEST_P(HostilePorts, OversizedLengths) {
+  for (const std::size_t bytes : {kHelloBytes, std::size_t{1} << 20}) {
+    read_until_closed(stranger_who_says(hello_with(std::vector<std::byte>(bytes, std::byte{0xff}))));
+  }
+  port_->expect_the_honest_are_served();
+}
+
+TEST_P(HostilePorts, SilentHalfOpenAndSlowConnections) {
+  const Descriptor silent = stranger();
+  const Descriptor half_open = stranger();
+  ::shutdown(half_open.get(), SHUT_WR);
+  const Descriptor slow = stranger();
+  const std::jthread trickle([&](const std::stop_token& stop) {
+    const std::vector<std::byte> hello = hello_with(std::vector<std::byte>(kHelloBytes));
+    for (std::size_t i = 0; i + 1 < hello.size() && !stop.stop_requested(); ++i) {
+      raw_send(slow, ConstBytes(hello).subspan(i, 1));
+      std::this_thread::sleep_for(100ms);
+    }
+  });
+  port_->expect_the_honest_are_served();
+  for (const Descriptor* one : {&silent, &half_open, &slow})
+    EXPECT_LE(read_until_closed(*one).size(), kRefusal);
+}
+
+TEST_P(HostilePorts, TwoThousandConnections) {
+  constexpr std::size_t kCrowd = 2000;
+  allow_open_files(kCrowd + 1000);
+  std::vector<Descriptor> crowd;
+  for (std::size_t i = 0; i < kCrowd; ++i) {
+    crowd.push_back(i % 3 == 0 ? stranger_who_says(std::as_bytes(std::span("LOCK", 4))) : stranger());
+  }
+  port_->expect_the_honest_are_served();
+}
+
+TEST_P(HostilePorts, Resets) {
+  const auto flood = [this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      try {
+        const Descriptor socket = stranger();
+        const linger reset{.l_onoff = 1, .l_linger = 0};
+        ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+      } catch (const CommError&) {
+        return;  // the port is closed: it has done what it was there for
+      }
+    }
+  };
+  const std::jthread flooding(flood);
+  port_->expect_the_honest_are_served();
+}
+
+TEST_P(HostilePorts, ReplayedHandshakes) {
+  const std::vector<std::byte> captured = captured_handshake(port_->address(), port_->welcome());
+  ASSERT_EQ(captured.size(), kHelloBytes + kProofBytes);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(read_until_closed(stranger_who_says(captured)).size(), kRefusal);
+  }
+  port_->expect_the_honest_are_served();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ports, HostilePorts,
+                         testing::Values(PortKind{"rendezvous", make_rendezvous_port},
+                                         PortKind{"rank", make_rank_port},
+                                         PortKind{"coordinator", make_coordinator_port}),
+                         [](const auto& kind) { return std::string(kind.param.name); });
+
+}  // namespace
+}  // namespace lockstep::test
