@@ -9,6 +9,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/diagnosis.h"
+#include "lockstep/cli/mpi_room.h"
+#include "lockstep/rendezvous/environment.h"
+#include "lockstep/rendezvous/process.h"
 #include "lockstep/transport/connect/listener.h"
 #include "lockstep/transport/connect/secret.h"
 #include "lockstep/transport/connect/tls.h"
@@ -50,6 +53,17 @@ TransportCheck check_mpi() {
 
 std::vector<TransportCheck> check_transports() {
   return {check_shm(), check_tcp(), check_mpi()};
+}
+
+std::string check_mpi_room(int ranks) {
+  const rendezvous::Environment environment = rendezvous::process_environment();
+  if (!transport::mpi_available()) return "";
+  try {
+    rendezvous::find_program("mpirun", environment);
+  } catch (const UsageError&) {
+    return "";
+  }
+  return too_little_room_for_mpi(ranks, environment).value_or("");
 }
 
 SecretCheck check_secret() {

@@ -73,6 +73,7 @@ Diagnosis diagnose(const Examination& examination) {
           fmt::format("the {} transport does not work: {}", transport.name, transport.detail));
     }
   }
+  if (!examination.mpi_problem.empty()) found.problems.push_back(examination.mpi_problem);
   if (examination.placement) {
     if (!examination.met) diagnose_network(*examination.placement, examination.secret, found);
     diagnose_limits(*examination.placement, examination.system, found);

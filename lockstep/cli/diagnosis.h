@@ -30,6 +30,7 @@ struct Examination {
   std::string placement_problem;  // when there is no placement
   SystemFacts system;
   std::vector<TransportCheck> transports;
+  std::string mpi_problem;  // why ranks would not do well under mpirun; empty: they would, or it is not there
   SecretCheck secret;
   bool met = false;  // the ranks have met, which proves more about the network than any guess
 };
@@ -44,6 +45,10 @@ Diagnosis diagnose(const Examination& examination);
 
 // Tries shm (a sealed memory file), tcp (a loopback listener) and mpi (was it built in).
 std::vector<TransportCheck> check_transports();
+
+// Whether the ranks that mpirun starts here would have the memory that Open MPI needs; empty also where there
+// is no mpirun, or no MPI in this build.
+std::string check_mpi_room(int ranks);
 
 // Looks where the secret would come from, without printing or keeping it.
 SecretCheck check_secret();

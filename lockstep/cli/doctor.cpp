@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -23,6 +24,11 @@ struct DoctorFlags {
   bool meet = false;
 };
 
+// At least two: one alone needs no memory to talk through.
+int ranks_here(const std::optional<rendezvous::Placement>& placement) {
+  return std::max(2, placement ? placement->local_world.value.value_or(2) : 2);
+}
+
 Examination examine(const PlacementFlags& flags) {
   Examination result;
   try {
@@ -32,6 +38,7 @@ Examination examine(const PlacementFlags& flags) {
   }
   result.system = read_system_facts();
   result.transports = check_transports();
+  result.mpi_problem = check_mpi_room(ranks_here(result.placement));
   result.secret = check_secret();
   return result;
 }

@@ -24,6 +24,7 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::vector<std::string> bench(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"bench", "collectives", "--turns", "5", "--turn-ms", "2"});
@@ -177,6 +178,40 @@ TEST(BenchProcesses, RanksConnectOverMpi) {
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0]["transport"], "mpi");
   EXPECT_EQ(lines[0]["correct"], true);
+}
+
+// In a namespace of its own, where the shared-memory filesystem has the size given.
+Finished run_with_shared_memory_of(const std::string& size, const std::string& arguments) {
+  return run_shell("exec unshare --mount sh -c 'mount -t tmpfs -o size=" + size +
+                   " tmpfs /dev/shm && exec \"$LOCKSTEP\" " + arguments + "'");
+}
+
+TEST(BenchProcesses, OpenMpiIsNotStartedWhereItHasNoRoom) {
+  for (const std::string mpi : {"--against mpi", "--transport mpi"}) {
+    const Finished finished =
+        run_with_shared_memory_of("64k", "bench collectives --bytes 64K --turns 5 --turn-ms 2 " + mpi);
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_EQ(lines_in(finished.error_output), 1U) << finished.error_output;
+    EXPECT_EQ(finished.output, "");
+    if (!LOCKSTEP_TEST_MPI) continue;
+    EXPECT_THAT(
+        finished.error_output,
+        StartsWith("lockstep: Open MPI needs 8.1 MiB in /dev/shm for 2 ranks of one host, but 0.1 MiB"));
+  }
+}
+
+TEST(BenchProcesses, TheDoctorNamesWhatOpenMpiLacks) {
+  const Finished finished = run_with_shared_memory_of("64k", "doctor");
+  EXPECT_EQ(finished.exit_code, LOCKSTEP_TEST_MPI ? 2 : 0) << finished.output;
+  EXPECT_EQ(finished.output.find("Open MPI needs 8.1 MiB in /dev/shm") != std::string::npos,
+            LOCKSTEP_TEST_MPI);
+}
+
+TEST(BenchProcesses, WhatIsAskedForIsEnoughForOpenMpi) {
+  const Finished finished =
+      run_with_shared_memory_of("8400k", "bench collectives --bytes 4M --turns 5 --turn-ms 2 --against mpi");
+  EXPECT_EQ(finished.exit_code, LOCKSTEP_TEST_MPI ? 0 : 2);
+  EXPECT_EQ(finished.error_output.empty(), LOCKSTEP_TEST_MPI) << finished.error_output;
 }
 
 TEST(BenchProcesses, KillingTheCoordinatorEndsItsRanks) {

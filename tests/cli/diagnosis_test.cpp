@@ -68,6 +68,12 @@ TEST(Diagnosis, BrokenTransportsAreProblemsButMissingMpiIsNot) {
   EXPECT_THAT(diagnose(bad).problems, ElementsAre("the shm transport does not work: no memory files"));
 }
 
+TEST(Diagnosis, WhatMpiLacksIsAProblem) {
+  Examination small = healthy();
+  small.mpi_problem = "Open MPI needs more";
+  EXPECT_THAT(diagnose(small).problems, ElementsAre("Open MPI needs more"));
+}
+
 TEST(Diagnosis, LargeWorldsNeedOpenFiles) {
   Examination large = of_world(1000, 8, "node1");
   large.secret.origin = SecretCheck::Origin::value;

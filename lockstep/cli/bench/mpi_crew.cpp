@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/crew.h"
+#include "lockstep/cli/mpi_room.h"
 #include "lockstep/cli/temporary_folder.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/transport/mpi/endpoint.h"
@@ -45,13 +45,6 @@ std::string mpirun(const Environment& environment) {
   }
 }
 
-// Files of MPI that are left when its ranks are killed go with this folder. It is in memory, as MPI's own
-// choice is.
-std::filesystem::path memory_folder() {
-  const std::filesystem::path usual = "/dev/shm";
-  return ::access(usual.c_str(), W_OK) == 0 ? usual : std::filesystem::temp_directory_path();
-}
-
 class MpiCrew : public Crew {
  public:
   MpiCrew(int ranks, const std::string& name, const std::vector<std::string>& agent,
@@ -65,6 +58,7 @@ class MpiCrew : public Crew {
         .signal_mask = {}};
     spawn.arguments.insert(spawn.arguments.end(), agent.begin(), agent.end());
     spawn.program = mpirun(spawn.environment);
+    if (const auto problem = too_little_room_for_mpi(ranks, spawn.environment)) throw UsageError(*problem);
     spawn.environment[kBenchSocketVariable] = address().native();
     spawn.environment[kBenchStoreVariable] = store_.native();
     spawn.environment["OMPI_MCA_btl_vader_backing_directory"] = folder_.path().native();
@@ -96,7 +90,8 @@ class MpiCrew : public Crew {
   }
 
   const std::filesystem::path store_ = fresh_gloo_store();
-  const TemporaryFolder folder_{memory_folder()};
+  // Files of MPI that are left when its ranks are killed go with this folder.
+  const TemporaryFolder folder_{mpi_memory_folder()};
   std::optional<rendezvous::ChildProcess> mpirun_;
 };
 
