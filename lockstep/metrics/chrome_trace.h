@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "lockstep/metrics/trace_file.h"
 
 namespace lockstep::metrics {
 
@@ -17,26 +18,39 @@ struct TraceEvent {
   double begin_us = 0.0;
   double duration_us = 0.0;
   int thread = 0;
+  std::vector<std::pair<std::string, std::int64_t>> details = {};
 };
 
-// The events of one rank, kept in memory until write(). Any thread may add.
+// Whose events they are, as viewers show it.
+struct TraceProcess {
+  int number = 0;                         // shown in the order of these
+  std::string name;                       // "stage 1, rank 3"
+  std::string label = {};                 // what is said beside the name; empty: nothing
+  std::vector<std::string> threads = {};  // by number, and shown in this order
+};
+
+// The events of one process, in a file that is written as they come. One thread at a time.
 class ChromeTrace {
  public:
-  // Events beyond `most_events` are counted, not kept.
-  ChromeTrace(int rank, std::size_t most_events);
+  // The file has the first `most_events`, and says when there were more. UsageError when it cannot be opened.
+  ChromeTrace(const std::filesystem::path& file, TraceProcess process, std::uint64_t most_events);
+  ~ChromeTrace();
+  ChromeTrace(const ChromeTrace&) = delete;
+  ChromeTrace& operator=(const ChromeTrace&) = delete;
 
-  void add(TraceEvent event);
-  std::uint64_t dropped() const;
-
-  // For chrome://tracing and ui.perfetto.dev; replaces the file. UsageError when it cannot be written.
-  void write(const std::filesystem::path& file) const;
+  void add(const TraceEvent& event);
+  // What was added until now is in the file, whatever becomes of this process.
+  void flush();
 
  private:
-  const int rank_;
-  const std::size_t most_events_;
-  mutable std::mutex mutex_;  // guards what follows
-  std::vector<TraceEvent> events_;
-  std::uint64_t dropped_ = 0;
+  void put(const std::string& line);
+  void describe_process();
+
+  TraceFile file_;
+  const TraceProcess process_;
+  const std::uint64_t most_events_;
+  std::uint64_t events_ = 0;  // that were added
+  std::string waiting_;       // to be written
 };
 
 }  // namespace lockstep::metrics

@@ -89,10 +89,6 @@ class Training::Impl {
     reached_.progress.loss_scale = loss_scale_.value();
     if (hooks_.agree && Mirror::is_needed(holding_)) mirror_.emplace(holding_, weights_);
     world.limit_peer_memory(kPeerMemory);
-    if (run.metrics.enable_trace) {
-      trace_.emplace(std::filesystem::path(run.job.dump_folder) / "trace", world);
-      observe_ = std::bind_front(&StepTrace::add, &*trace_);
-    }
     if (sources_.validation) {
       validation_.emplace(run, *sources_.validation, model_, holding_, sources_.pipeline, weights_);
     }
@@ -116,13 +112,13 @@ class Training::Impl {
     if (hooks_.begun) hooks_.begun(reached_.progress.step);
     bool stopped = hooks_.only_saves && !is_done();
     if (checkpointer && !stopped && !is_done() && spec::saves_on_the_way(run_)) checkpointer->prepare();
+    if (!stopped && !is_done()) begin_trace();
     while (!is_done() && !stopped && !regroups_) {
       take_step();
       LOCKSTEP_FAILPOINT("train.boundary");
       if (!is_done()) stopped = boundary.pass(reached_.progress);
       speeds_.add(in_phase(Phase::checkpoint, boundary.take_copy_seconds()));
     }
-    if (trace_) trace_->write();
     const checkpoint::Progress& progress = reached_.progress;
     RunSummary summary = {.steps = progress.step,
                           .bad_steps = progress.bad_steps,
@@ -131,10 +127,12 @@ class Training::Impl {
                           .loss = progress.loss};
     if (summary.regroups) {
       boundary.drain();
+      summary.trace = end_trace();
       return summary;
     }
     LOCKSTEP_FAILPOINT("train.ended");
     summary.checkpoint = boundary.finish(progress);
+    summary.trace = end_trace();
     if (hooks_.trained && !checkpointer) {
       hooks_.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
     }
@@ -192,6 +190,17 @@ class Training::Impl {
   void begin_anew() {
     weights_.give_first_values(static_cast<std::uint64_t>(run_.training.seed));
     load_first_values();
+  }
+
+  void begin_trace() {
+    if (!run_.metrics.enable_trace) return;
+    trace_.emplace(StepTrace::Options{.folder = trace_folder(run_), .first_step = step() + 1}, groups_);
+    observe_ = std::bind_front(&StepTrace::add, &*trace_);
+  }
+
+  std::string end_trace() {
+    if (!trace_) return "";
+    return trace_->gather().value_or("").string();
   }
 
   // Opened now where they were not expected to be needed.
@@ -303,6 +312,7 @@ class Training::Impl {
     };
     const std::uint64_t position = static_cast<std::uint64_t>(step - 1) * feed_.samples_per_step();
     optimizer_ = optimizer_step(run_.optimizer, report.learning_rate, step - reached_.progress.bad_steps);
+    if (trace_) trace_->begin_step(step, runner_.passes());
     const StepResult result = runner_.run(
         {.batch = [&](int lane, int micro_batch) { return feed_.batch(position, lane, micro_batch); },
          .loss_scale = static_cast<float>(report.loss_scale / static_cast<double>(report.tokens)),
@@ -316,6 +326,7 @@ class Training::Impl {
              },
          .computing = hooks_.computing,
          .observe = observe_});
+    if (trace_) trace_->end_step();
     take(result);
     count_times(result.times, report.seconds);
     if (result.not_finite) report.not_finite = holding_.whole.specs()[*result.not_finite].name;

@@ -53,6 +53,7 @@ struct RunSummary {
   bool regroups = false;        // likewise, to go on with other ranks
   double loss = 0;              // of the last step
   std::string checkpoint = {};  // of the last step; empty: the run makes none
+  std::string trace = {};       // the file; empty: there is none
 };
 
 struct RunHooks {

@@ -77,6 +77,10 @@ std::unique_ptr<const TensorLanes> tensor_lanes(const spec::RunSpec& run, const 
       TensorLanes::Options{.lanes = lanes, .divides_tokens = run.parallelism.sequence_parallel});
 }
 
+std::filesystem::path trace_folder(const spec::RunSpec& run) {
+  return std::filesystem::path(run.job.dump_folder) / "trace";
+}
+
 checkpoint::Manifest manifest_of(const spec::RunSpec& run, int world) {
   const spec::RunSpec resolved = spec::with_workload(run, spec::workload_of(run, world));
   checkpoint::Manifest manifest;

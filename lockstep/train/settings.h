@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -30,6 +31,9 @@ std::vector<std::int64_t> hidden_sizes(const spec::RunSpec& run, const nn::LaneT
 // to must outlive it.
 std::unique_ptr<const TensorLanes> tensor_lanes(const spec::RunSpec& run, const model::Model& model,
                                                 const comm::Communicator& group);
+
+// Of its traces.
+std::filesystem::path trace_folder(const spec::RunSpec& run);
 
 // Of its checkpoints, as far as the keys tell.
 checkpoint::Manifest manifest_of(const spec::RunSpec& run, int world);

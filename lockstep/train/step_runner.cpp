@@ -71,6 +71,12 @@ void StepRunner::assign(const LaneOwnership& lanes) {
   sum_.emplace(holding_, lanes, plan_.sum);
 }
 
+PassesOfStep StepRunner::passes() const {
+  return {.stage = program_.stage,
+          .first_lane = plan_.lanes.first_lane[static_cast<std::size_t>(holding_.groups.data.rank())],
+          .micro_batches = plan_.micro_batches};
+}
+
 std::vector<Range> StepRunner::head_elements() const {
   std::vector<Range> elements;
   for (const std::size_t head : holding_.layout.heads()) {

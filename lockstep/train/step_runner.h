@@ -17,6 +17,7 @@
 #include "lockstep/train/gradients.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/pass_runner.h"
+#include "lockstep/train/pass_spans.h"
 #include "lockstep/train/phases.h"
 #include "lockstep/train/step_program.h"
 #include "lockstep/train/weights.h"
@@ -80,6 +81,8 @@ class StepRunner {
   // Deals out the lanes anew, between steps; on all ranks alike.
   void assign(const LaneOwnership& lanes);
   const LaneOwnership& lanes() const { return plan_.lanes; }
+  // Of this rank, in a step.
+  PassesOfStep passes() const;
 
  private:
   void play(const schedule::Action& action, const StepInputs& inputs);

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/step_trace.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
-#include "lockstep/base/bytes.h"
+#include "lockstep/schedule/pipeline/pass_name.h"
+#include "lockstep/train/agreement.h"
+#include "lockstep/train/gather_trace.h"
 #include "lockstep/train/phases.h"
 
 namespace lockstep::train {
 namespace {
 
-constexpr std::size_t kMostEvents = 1'000'000;
-
-// Of rank 0, by the clock that hosts share as well as they are set alike.
-Clock::time_point common_start(const comm::Communicator& world) {
-  using Wall = std::chrono::system_clock;
-  const Clock::time_point here = Clock::now();
-  const std::int64_t now = std::chrono::nanoseconds(Wall::now().time_since_epoch()).count();
-  std::int64_t start = now;
-  world.broadcast(as_writable_bytes_of(start), {.dtype = DType::int64});
-  return here - std::chrono::nanoseconds(now - start);
-}
+constexpr std::uint64_t kMostEvents = 1'000'000;  // of a rank
+enum Thread : int { kPasses = 0, kActions = 1 };
 
 std::string_view category_of(schedule::Act act) {
   return phase_of(act) == Phase::communication ? "communication" : "compute";
@@ -34,27 +29,78 @@ std::string label_of(const schedule::Action& action) {
   return label;
 }
 
+std::string label_of(const schedule::PipelineEntry& entry, int chunks) {
+  std::string label = fmt::format("{} micro-batch {}", schedule::name_of(entry.pass), entry.micro_batch);
+  if (chunks > 1) label += fmt::format(", chunk {}", entry.chunk);
+  return label;
+}
+
 double microseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
 }
 
-}  // namespace
-
-StepTrace::StepTrace(std::filesystem::path folder, const comm::Communicator& world)
-    : file_(std::move(folder) / fmt::format("rank_{}.json", world.rank())),
-      trace_(world.rank(), kMostEvents),
-      start_(common_start(world)) {}
-
-void StepTrace::add(const schedule::Action& action, Clock::time_point began, Clock::time_point ended) {
-  trace_.add({.name = label_of(action),
-              .category = std::string(category_of(action.act)),
-              .begin_us = microseconds(began - start_),
-              .duration_us = microseconds(ended - began),
-              .thread = 0});
+// Ranks follow each other stage by stage.
+metrics::TraceProcess process_of(const Groups& groups, const CommonInstant& start) {
+  const Rank rank = groups.world.rank();
+  metrics::TraceProcess process = {
+      .number = rank, .name = fmt::format("rank {}", rank), .threads = {"passes", "actions"}};
+  if (groups.pipeline.size() > 1) {
+    process.name = fmt::format("stage {}, {}", groups.pipeline.rank(), process.name);
+  }
+  if (start.error.count() > 0) {
+    process.label = fmt::format("another host: its clock began within {:.1f} us of that of rank 0",
+                                microseconds(start.error));
+  }
+  return process;
 }
 
-void StepTrace::write() const {
-  trace_.write(file_);
+}  // namespace
+
+StepTrace::StepTrace(const Options& options, const Groups& groups)
+    : world_(groups.world),
+      whole_(options.folder / fmt::format("from_step_{}.json", options.first_step)),
+      own_(options.folder / fmt::format("from_step_{}.rank_{}.json", options.first_step, world_.rank())),
+      start_(common_instant(world_)) {
+  together(world_, [&] { trace_.emplace(own_, process_of(groups, start_), kMostEvents); });
+}
+
+void StepTrace::begin_step(std::int64_t step, PassesOfStep passes) {
+  step_.emplace(Step{.number = step, .passes = PassSpans(std::move(passes))});
+}
+
+void StepTrace::add(const schedule::Action& action, Clock::time_point began, Clock::time_point ended) {
+  trace_->add({.name = label_of(action),
+               .category = std::string(category_of(action.act)),
+               .begin_us = microseconds(began - start_.here),
+               .duration_us = microseconds(ended - began),
+               .thread = kActions});
+  if (const auto pass = step_->passes.add(action, began, ended)) add_pass(*pass);
+}
+
+void StepTrace::add_pass(const PassSpan& span) {
+  const schedule::PipelineEntry& entry = span.entry;
+  const schedule::Stage& stage = step_->passes.stage();
+  trace_->add({.name = label_of(entry, stage.placement.chunks),
+               .category = "pass",
+               .begin_us = microseconds(span.began - start_.here),
+               .duration_us = microseconds(span.ended - span.began),
+               .thread = kPasses,
+               .details = {{"step", step_->number},
+                           {"micro_batch", entry.micro_batch},
+                           {"chunk", entry.chunk},
+                           {"stage", stage.rank},
+                           {"part", stage.placement.part_of(stage.rank, entry.chunk)}}});
+}
+
+void StepTrace::end_step() {
+  if (const auto pass = step_->passes.finish()) add_pass(*pass);
+  step_.reset();
+  trace_->flush();
+}
+
+std::optional<std::filesystem::path> StepTrace::gather() {
+  trace_.reset();
+  return gather_trace(own_, whole_, world_) ? std::optional(whole_) : std::nullopt;
 }
 
 }  // namespace lockstep::train

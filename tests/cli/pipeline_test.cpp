@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `lockstep train` on the stages of a pipeline, as users call it.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,35 +72,116 @@ TEST_F(PipelineProgram, StagesSkipTheStepsThatOneProcessSkips) {
   expect_same_runs("stages", "alone");
 }
 
-TEST_F(PipelineProgram, TracesHaveThePassesOfTheirStage) {
+TEST_F(PipelineProgram, TracesHaveTheActionsOfTheirStage) {
   ASSERT_EQ(train_as("traced", {"--workers", "2", "--parallelism.pipeline", "2", "--parallelism.part_blocks",
                                 "[3, 1]", "--metrics.enable_trace", "true", "--validation.freq", "0"})
                 .exit_code,
             0);
-  const auto seen_on = [&](int rank) {
-    const auto trace = nlohmann::json::parse(
-        read_file(folder_.path("traced") + "/trace/rank_" + std::to_string(rank) + ".json"));
-    std::map<std::string, int> seen;
-    for (const nlohmann::json& event : trace.at("traceEvents")) {
-      if (event.at("ph") != "X") continue;
-      const std::string name = event.at("name");
-      ++seen[name.substr(0, name.find_first_of(" ,"))];
-    }
-    return seen;
-  };
+  std::map<int, std::map<std::string, int>> seen;  // by rank
+  for (const nlohmann::json& event : trace_of("traced")) {
+    if (event.at("ph") != "X" || event.at("cat") == "pass") continue;
+    const std::string name = event.at("name");
+    ++seen[event.at("pid")][name.substr(0, name.find_first_of(" ,"))];
+  }
   const int passes = 4 * 4 * 2;  // steps, lanes, micro-batches
-  std::map<std::string, int> first = seen_on(0);
+  std::map<std::string, int>& first = seen[0];
   EXPECT_EQ(first["forward"], 3 * passes);
   EXPECT_EQ(first["backward"], 3 * passes);
   EXPECT_EQ(first["send_activation"], passes);
   EXPECT_EQ(first["receive_gradient"], passes);
   EXPECT_EQ(first["loss"], 0);
-  std::map<std::string, int> last = seen_on(1);
+  std::map<std::string, int>& last = seen[1];
   EXPECT_EQ(last["forward"], passes);
   EXPECT_EQ(last["receive_activation"], passes);
   EXPECT_EQ(last["loss"], passes);
   EXPECT_EQ(last["send_gradient"], passes);
   EXPECT_EQ(last["send_head_gradient"], 4 * 4) << "steps, lanes";
+}
+
+// When something began and ended, in microseconds.
+using Span = std::pair<double, double>;
+constexpr double kRounding = 0.001;
+
+// What a viewer shows of a trace.
+struct ShownTrace {
+  explicit ShownTrace(const nlohmann::json& events) {
+    for (const nlohmann::json& event : events) {
+      const int rank = event.at("pid");
+      if (event.at("name") == "process_name") names[rank] = event.at("args").at("name");
+      if (event.at("name") == "process_sort_index") places[rank] = event.at("args").at("sort_index");
+      if (event.at("ph") != "X") continue;
+      const double begin = event.at("ts");
+      threads[{rank, event.at("tid")}].emplace_back(begin, begin + event.at("dur").get<double>());
+      if (event.at("cat") == "pass") passes.push_back(event);
+    }
+  }
+
+  std::map<int, std::string> names;  // of ranks
+  std::map<int, int> places;         // likewise
+  std::map<std::pair<int, int>, std::vector<Span>> threads;
+  std::vector<nlohmann::json> passes;
+};
+
+void expect_one_thing_at_a_time(std::vector<Span> spans) {
+  std::ranges::sort(spans);
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    EXPECT_GE(spans[i].first, spans[i - 1].second - kRounding);
+  }
+}
+
+// In two pipelines, of even and of odd ranks.
+void expect_parts_after_each_other(const std::vector<nlohmann::json>& passes) {
+  std::map<std::tuple<int, int, int, int>, Span> forward;  // by pipeline, step, micro-batch, part
+  for (const nlohmann::json& pass : passes) {
+    if (!pass.at("name").get<std::string>().starts_with("forward")) continue;
+    const nlohmann::json& details = pass.at("args");
+    const double begin = pass.at("ts");
+    forward[{pass.at("pid").get<int>() % 2, details.at("step"), details.at("micro_batch"),
+             details.at("part")}] = {begin, begin + pass.at("dur").get<double>()};
+  }
+  for (const auto& [place, span] : forward) {
+    const auto& [pipeline, step, micro_batch, part] = place;
+    if (part == 0) continue;
+    const auto before = forward.find({pipeline, step, micro_batch, part - 1});
+    ASSERT_NE(before, forward.end());
+    EXPECT_GE(span.first, before->second.second - kRounding)
+        << "step " << step << ", micro-batch " << micro_batch << ", part " << part;
+  }
+}
+
+TEST_F(PipelineProgram, TheTraceIsAGanttOfTheStages) {
+  for (const auto& [schedule, chunks] : {std::pair{"1f1b", 1}, {"zbv", 2}}) {
+    const Finished finished =
+        train_as(schedule, {"--workers", "4", "--parallelism.pipeline", "2", "--parallelism.schedule",
+                            schedule, "--metrics.enable_trace", "true", "--validation.freq", "0"});
+    ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+    EXPECT_THAT(finished.output,
+                HasSubstr("wrote " + trace_file_of(schedule) + ": ui.perfetto.dev shows it\n"));
+    const ShownTrace trace(trace_of(schedule));
+    EXPECT_EQ(
+        trace.names,
+        (std::map<int, std::string>{
+            {0, "stage 0, rank 0"}, {1, "stage 0, rank 1"}, {2, "stage 1, rank 2"}, {3, "stage 1, rank 3"}}));
+    EXPECT_EQ(trace.places, (std::map<int, int>{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+    std::map<std::string, int> passes;
+    for (const nlohmann::json& pass : trace.passes) {
+      const std::string name = pass.at("name");
+      const std::string kind = name.substr(0, name.find(' '));
+      const nlohmann::json& details = pass.at("args");
+      EXPECT_EQ(name, kind + " micro-batch " + details.at("micro_batch").dump() +
+                          (chunks > 1 ? ", chunk " + details.at("chunk").dump() : ""));
+      EXPECT_EQ(details.at("stage"), pass.at("pid").get<int>() / 2);
+      ++passes[kind];
+    }
+    const int all = 4 * 8 * 2 * chunks;  // steps, micro-batches, stages, chunks
+    EXPECT_EQ(passes["forward"], all);
+    EXPECT_EQ(passes["backward"] + passes["weight-gradient"], all);
+    EXPECT_EQ(passes["input-gradient"], passes["weight-gradient"]);
+    EXPECT_EQ(passes["weight-gradient"] > 0, chunks > 1);
+    EXPECT_EQ(trace.threads.size(), 2 * 4U);
+    for (const auto& [thread, spans] : trace.threads) expect_one_thing_at_a_time(spans);
+    expect_parts_after_each_other(trace.passes);
+  }
 }
 
 TEST_F(PipelineProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
@@ -163,11 +246,19 @@ TEST_F(PipelineProgram, AScheduleThatDiffersBetweenHostsIsTold) {
 }
 
 TEST_F(PipelineProgram, AWorkerThatIsKilledEndsTheRun) {
-  const Finished finished =
-      signal_the_last_worker({"--workers", "4", "--parallelism.pipeline", "2"}, "killed", "KILL");
+  const Finished finished = signal_the_last_worker(
+      {"--workers", "4", "--parallelism.pipeline", "2", "--metrics.enable_trace", "true"}, "killed", "KILL");
   EXPECT_EQ(finished.exit_code, 137) << finished.error_output;
   EXPECT_THAT(finished.error_output, HasSubstr("rank 3 (pid "));
   EXPECT_THAT(finished.error_output, HasSubstr("was killed by signal 9"));
+  for (const int rank : {0, 1, 2, 3}) {
+    std::string trace =
+        read_file(folder_.path("killed") + "/trace/from_step_1.rank_" + std::to_string(rank) + ".json");
+    if (!trace.ends_with("]\n")) trace += "]";  // as viewers read that of a process that had to end at once
+    const ShownTrace shown(nlohmann::json::parse(trace));
+    EXPECT_EQ(shown.names.size(), 1U);
+    EXPECT_FALSE(shown.passes.empty()) << rank;
+  }
 }
 
 // Others wait for ranks that are well and wait for the frozen one themselves, in other groups too.

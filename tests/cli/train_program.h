@@ -57,6 +57,14 @@ steps = 3
     return run_program(std::move(flags));
   }
 
+  // That of a run which was trained from its begin to its end by the same workers.
+  std::string trace_file_of(const std::string& run) const {
+    return folder_.path(run) + "/trace/from_step_1.json";
+  }
+  nlohmann::json trace_of(const std::string& run) const {
+    return nlohmann::json::parse(read_file(trace_file_of(run)));
+  }
+
   // Of a run that goes on in the background.
   void wait_for_a_step(const std::string& run) {
     for (int i = 0; i < 600 && read_file(folder_.path(run) + "/metrics.jsonl").empty(); ++i) {

@@ -28,6 +28,7 @@
 #include "lockstep/train/checkpoint_model.h"
 #include "lockstep/train/model_folder.h"
 #include "lockstep/train/run_tokenizer.h"
+#include "lockstep/train/settings.h"
 
 namespace lockstep::cli {
 namespace {
@@ -48,6 +49,7 @@ const std::string& made(const std::string& folder) {
 void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
   std::filesystem::remove(folder / kMetrics);
   std::filesystem::remove_all(checkpoint_folder(run));
+  std::filesystem::remove_all(train::trace_folder(run));
   metrics::remove_tensorboard_files(folder / run.metrics.save_tb_folder);
 }
 
@@ -334,6 +336,9 @@ void RunFolder::finish(const train::RunSummary& summary) {
       "{} after {}, loss {:.4f}{}{}", summary.stopped ? "stopped" : "done", steps, summary.loss,
       summary.bad_steps > 0 ? fmt::format(", {} steps skipped", summary.bad_steps) : "",
       summary.stopped && run_.checkpoint.enabled ? "; the same command with --resume auto goes on" : ""));
+  if (!summary.trace.empty()) {
+    log_->say(fmt::format("wrote {}: ui.perfetto.dev shows it", summary.trace));
+  }
 }
 
 }  // namespace lockstep::cli
