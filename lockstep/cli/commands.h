@@ -31,5 +31,6 @@ void add_keygen(CLI::App& app, Invocation& invocation);
 void add_launch(CLI::App& app, Invocation& invocation);
 void add_prepare(CLI::App& app, Invocation& invocation);
 void add_schedule(CLI::App& app, Invocation& invocation);
+void add_trace(CLI::App& app, Invocation& invocation);
 
 }  // namespace lockstep::cli

@@ -39,6 +39,7 @@ void describe(CLI::App& app, Invocation& invocation) {
   add_launch(app, invocation);
   add_prepare(app, invocation);
   add_schedule(app, invocation);
+  add_trace(app, invocation);
   add_trainer_commands(app, invocation);
 }
 

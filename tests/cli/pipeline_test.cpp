@@ -150,7 +150,8 @@ void expect_parts_after_each_other(const std::vector<nlohmann::json>& passes) {
 }
 
 TEST_F(PipelineProgram, TheTraceIsAGanttOfTheStages) {
-  for (const auto& [schedule, chunks] : {std::pair{"1f1b", 1}, {"zbv", 2}}) {
+  using Case = std::tuple<const char*, int, std::string>;
+  for (const auto& [schedule, chunks, predicted] : {Case{"1f1b", 1, "20.0"}, {"zbv", 2, "4.0"}}) {
     const Finished finished =
         train_as(schedule, {"--workers", "4", "--parallelism.pipeline", "2", "--parallelism.schedule",
                             schedule, "--metrics.enable_trace", "true", "--validation.freq", "0"});
@@ -181,6 +182,9 @@ TEST_F(PipelineProgram, TheTraceIsAGanttOfTheStages) {
     EXPECT_EQ(trace.threads.size(), 2 * 4U);
     for (const auto& [thread, spans] : trace.threads) expect_one_thing_at_a_time(spans);
     expect_parts_after_each_other(trace.passes);
+    const Finished told = run_program({"trace", trace_file_of(schedule)});
+    EXPECT_THAT(told.output, HasSubstr("2 stages, 4 micro-batches, 3 steps\n")) << told.error_output;
+    EXPECT_THAT(told.output, ContainsRegex("bubble [0-9.]+ % \\(predicted " + predicted + " %\\)\n$"));
   }
 }
 
@@ -251,14 +255,15 @@ TEST_F(PipelineProgram, AWorkerThatIsKilledEndsTheRun) {
   EXPECT_EQ(finished.exit_code, 137) << finished.error_output;
   EXPECT_THAT(finished.error_output, HasSubstr("rank 3 (pid "));
   EXPECT_THAT(finished.error_output, HasSubstr("was killed by signal 9"));
+  Flags join = {"trace"};
   for (const int rank : {0, 1, 2, 3}) {
-    std::string trace =
-        read_file(folder_.path("killed") + "/trace/from_step_1.rank_" + std::to_string(rank) + ".json");
-    if (!trace.ends_with("]\n")) trace += "]";  // as viewers read that of a process that had to end at once
-    const ShownTrace shown(nlohmann::json::parse(trace));
-    EXPECT_EQ(shown.names.size(), 1U);
-    EXPECT_FALSE(shown.passes.empty()) << rank;
+    join.push_back(folder_.path("killed") + "/trace/from_step_1.rank_" + std::to_string(rank) + ".json");
   }
+  join.insert(join.end(), {"--output", folder_.path("joined.json")});
+  EXPECT_EQ(run_program(join).exit_code, 0);
+  const ShownTrace joined(nlohmann::json::parse(read_file(folder_.path("joined.json"))));
+  EXPECT_EQ(joined.names.size(), 4U);
+  EXPECT_EQ(joined.threads.size(), 2 * 4U);
 }
 
 // Others wait for ranks that are well and wait for the frozen one themselves, in other groups too.

@@ -17,4 +17,11 @@ std::string_view name_of(Pass pass) {
   return "";
 }
 
+std::optional<Pass> pass_named(std::string_view name) {
+  for (const Pass pass : kPasses) {
+    if (name_of(pass) == name) return pass;
+  }
+  return std::nullopt;
+}
+
 }  // namespace lockstep::schedule
