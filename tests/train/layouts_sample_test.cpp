@@ -5,7 +5,10 @@
 #include <cstdlib>
 #include <iostream>
 #include <random>
+#include <set>
 
+#include <ATen/core/Tensor.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/deadline.h"
@@ -17,6 +20,26 @@ namespace {
 
 constexpr SmallModel kModels[] = {SmallModel::gpt, SmallModel::llama_with_4_kv_heads,
                                   SmallModel::llama_with_2_kv_heads};
+
+// A tensor rank whose part of the vocabulary nobody reads or predicts would prove nothing.
+TEST(Layouts, EveryStepReadsAndPredictsInEveryLaneOfTheVocabulary) {
+  const Setting setting = setting_of(SmallModel::gpt, DType::fp32);
+  const std::int64_t rows = (setting.vocabulary + kTensorLanes - 1) / kTensorLanes;
+  for (int step = 0; step < setting.steps; ++step) {
+    std::set<std::int64_t> read;
+    std::set<std::int64_t> predicted;
+    for (int lane = 0; lane < kLayoutLanes; ++lane) {
+      const model::Batch batch = batch_at(step, lane, 0, setting.vocabulary);
+      EXPECT_LT(batch.tokens.max().item<std::int64_t>(), setting.vocabulary);
+      for (std::int64_t i = 0; i < batch.tokens.numel(); ++i) {
+        read.insert(batch.tokens.flatten()[i].item<std::int64_t>() / rows);
+        predicted.insert(batch.targets.flatten()[i].item<std::int64_t>() / rows);
+      }
+    }
+    EXPECT_THAT(read, ::testing::ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(predicted, ::testing::ElementsAre(0, 1, 2, 3));
+  }
+}
 
 TEST(Layouts, ASampleOfAllGivesTheBitsOfOneProcess) {
   const std::vector<Layout> layouts = all_layouts();

@@ -124,7 +124,7 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
     if (step > 0 && move < setting.moves.size()) runner.assign(setting.moves[move]);
     StepInputs inputs;
     inputs.batch = [&, data = setting.one_batch ? 0 : step](int lane, int micro_batch) {
-      model::Batch batch = batch_at(data, lane, micro_batch);
+      model::Batch batch = batch_at(data, lane, micro_batch, setting.vocabulary);
       outcome.most_batches = std::max(outcome.most_batches, in_use.add(batch));
       return batch;
     };
@@ -144,13 +144,16 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
 
 }  // namespace
 
-model::Batch batch_at(int step, int lane, int micro_batch) {
+model::Batch batch_at(int step, int lane, int micro_batch, std::int64_t vocabulary) {
   const auto first = static_cast<std::uint64_t>(((step * 2 + micro_batch) * 8 + lane) * kRows);
   const at::Tensor tokens = at::empty({kRows, kLength + 1}, at::kInt);
   auto* token = tokens.data_ptr<std::int32_t>();
   for (int i = 0; i < kRows * (kLength + 1); ++i) {
-    token[i] = (step * 7919 + lane * 104729 + micro_batch * 1299709 + i * i * 31) % 61;
+    token[i] = static_cast<std::int32_t>((step * 7919 + lane * 104729 + micro_batch * 1299709 + i * i * 31) %
+                                         vocabulary);
   }
+  // Read and predicted, with padding behind it if the vocabulary is padded.
+  token[kLength / 2] = static_cast<std::int32_t>(vocabulary - 1);
   model::Batch batch = {tokens.narrow(1, 0, kLength).contiguous(), tokens.narrow(1, 1, kLength).contiguous()};
   batch.samples = {.seed = 5, .numbers = {first, first + 1}};
   return batch;

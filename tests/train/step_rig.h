@@ -27,8 +27,9 @@ inline constexpr model::llama::Config kSmallLlama = {.layers = 2,
 // Gradients are clipped to it in every step.
 inline constexpr double kMaxNorm = 0.1;
 
-// Which samples stand at a place of a step, whoever asks.
-model::Batch batch_at(int step, int lane, int micro_batch);
+// Which samples stand at a place of a step, whoever asks: tokens from the whole vocabulary, the last one in
+// every batch.
+model::Batch batch_at(int step, int lane, int micro_batch, std::int64_t vocabulary);
 
 struct Setting {
   DType dtype = DType::fp32;

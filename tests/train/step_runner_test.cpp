@@ -148,7 +148,9 @@ TEST(StepRunner, AGradientThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {
       const at::Tensor before = weights.gather_master();
       StepRunner runner(model, holding, pool, weights, {.lanes = even_ownership(4, 3)});
       StepInputs inputs;
-      inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
+      inputs.batch = [](int lane, int micro_batch) {
+        return batch_at(0, lane, micro_batch, kSmallLlama.vocabulary);
+      };
       inputs.loss_scale = rank == 1 ? kPoisonous : 1.0F;
       inputs.optimizer = kernels::AdamW{};
       results[rank] = runner.run(inputs);
@@ -171,7 +173,9 @@ std::exception_ptr failure_beside_a_rank_that_ends_after(schedule::Act act, int 
   test::run_ranks(2, [&](const comm::Communicator& world) {
     kernels::set_threads(1);
     StepInputs inputs;
-    inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
+    inputs.batch = [](int lane, int micro_batch) {
+      return batch_at(0, lane, micro_batch, kSmallLlama.vocabulary);
+    };
     inputs.optimizer = kernels::AdamW{};
     inputs.observe = [&](const schedule::Action& action, Clock::time_point, Clock::time_point) {
       if (world.rank() == 1 && action.act == act) throw DataError("a file is gone");
@@ -229,7 +233,9 @@ TEST(StepRunner, AGradientThatIsNotFiniteChangesNothingAndIsNamed) {
   const at::Tensor before = weights.gather_master();
   StepRunner runner(model, holding, pool, weights, {.lanes = even_ownership(1, 1)});
   StepInputs inputs;
-  inputs.batch = [](int lane, int micro_batch) { return batch_at(0, lane, micro_batch); };
+  inputs.batch = [](int lane, int micro_batch) {
+    return batch_at(0, lane, micro_batch, kSmallLlama.vocabulary);
+  };
   inputs.loss_scale = kPoisonous;
   inputs.optimizer = kernels::AdamW{};
   const StepResult result = runner.run(inputs);
