@@ -13,19 +13,40 @@ constexpr PipelineSchedule kSchedules[] = {PipelineSchedule::naive,       Pipeli
                                            PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved,
                                            PipelineSchedule::zbh1,        PipelineSchedule::zbv};
 
-// With 5 layers there are 7 blocks: four stages have room for one chunk each.
-std::vector<schedule::PipelineSpec> pipelines_of(int stages) {
-  if (stages == 1) return {{}};
-  std::vector<schedule::PipelineSpec> specs;
-  for (const PipelineSchedule schedule : kSchedules) {
-    const bool has_chunks = schedule == PipelineSchedule::interleaved || schedule == PipelineSchedule::zbv;
-    if (has_chunks && stages == 4) continue;
-    specs.push_back({.schedule = schedule,
-                     .stages = stages,
-                     .virtual_stages = schedule == PipelineSchedule::interleaved ? 3 : 1});
+// Of the layouts of a model, a kind at a time.
+class Product {
+ public:
+  // Those of at most 8 ranks that have the pipeline.
+  void add(const schedule::PipelineSpec& pipeline) {
+    for (const int tensor : {1, 2, 4}) {
+      for (const bool sequence_parallel : {false, true}) {
+        for (const int data : {1, 2, 3, 4}) {
+          if (pipeline.stages * data * tensor > 8) continue;
+          add_with_zero({.lanes = even_ownership(kLayoutLanes, data),
+                         .pipeline = pipeline,
+                         .tensor = tensor,
+                         .sequence_parallel = sequence_parallel});
+        }
+      }
+    }
   }
-  return specs;
-}
+
+  std::vector<Layout> layouts;
+
+ private:
+  void add_with_zero(Layout layout) {
+    for (const int zero_stage : {0, 1, 2, 3}) {
+      layout.zero_stage = zero_stage;
+      for (const int recompute : {0, 1}) {
+        layouts.push_back(layout);
+        layouts.back().recompute_every = recompute;
+      }
+      if (layout.lanes.world() < 4 || zero_stage == 0) continue;
+      layouts.push_back(layout);
+      layouts.back().hosts = 2;
+    }
+  }
+};
 
 }  // namespace
 
@@ -37,14 +58,14 @@ std::string shown(const Layout& layout) {
                      layout.recompute_every);
 }
 
-Setting setting_of(SmallModel model, DType dtype) {
+Setting setting_of(SmallModel model, DType dtype, int layers) {
   return {.dtype = dtype,
           .micro_batches = 2,
           .bucket_elements = 20'000,
           .dropout = 0.1F,
           .is_gpt = model == SmallModel::gpt,
           .is_tied = model != SmallModel::llama_with_2_kv_heads,
-          .layers = 5,
+          .layers = layers,
           .width = 64,
           .heads = 8,
           .kv_heads = model == SmallModel::llama_with_2_kv_heads ? 2 : 4,
@@ -54,37 +75,23 @@ Setting setting_of(SmallModel model, DType dtype) {
 }
 
 std::vector<Layout> all_layouts() {
-  std::vector<Layout> layouts;
-  const auto add = [&](const Layout& layout) {
-    for (const int zero_stage : {0, 1, 2, 3}) {
-      if (layout.lanes.world() == 1 && zero_stage > 0) continue;
-      for (const int recompute : {0, 1}) {
-        layouts.push_back(layout);
-        layouts.back().zero_stage = zero_stage;
-        layouts.back().recompute_every = recompute;
-      }
-      if (layout.lanes.world() < 4 || zero_stage == 0) continue;
-      layouts.push_back(layout);
-      layouts.back().zero_stage = zero_stage;
-      layouts.back().hosts = 2;
-    }
-  };
-  for (const int tensor : {1, 2, 4}) {
-    for (const bool sequence_parallel : {false, true}) {
-      for (const int stages : {1, 2, 4}) {
-        for (const int data : {1, 2, 3, 4}) {
-          if (stages * data * tensor > 8) continue;
-          for (const schedule::PipelineSpec& pipeline : pipelines_of(stages)) {
-            add({.lanes = even_ownership(kLayoutLanes, data),
-                 .pipeline = pipeline,
-                 .tensor = tensor,
-                 .sequence_parallel = sequence_parallel});
-          }
-        }
-      }
+  Product product;
+  product.add({});
+  for (const int stages : {2, 4}) {
+    for (const PipelineSchedule schedule : kSchedules) {
+      if (schedule == PipelineSchedule::zbv && stages == 4) continue;
+      const bool has_room = schedule == PipelineSchedule::interleaved && stages == 2;
+      product.add({.schedule = schedule, .stages = stages, .virtual_stages = has_room ? 3 : 1});
     }
   }
-  return layouts;
+  return product.layouts;
+}
+
+std::vector<Layout> layouts_of_eight_parts() {
+  Product product;
+  product.add({.schedule = PipelineSchedule::interleaved, .stages = 4, .virtual_stages = 2});
+  product.add({.schedule = PipelineSchedule::zbv, .stages = 4});
+  return product.layouts;
 }
 
 void expect_bits_of_one_process(const Layout& layout, const Setting& setting, const Outcome& alone) {

@@ -49,10 +49,17 @@ TEST(Layouts, ASampleOfAllGivesTheBitsOfOneProcess) {
       const Setting setting = setting_of(model, dtype);
       const Outcome alone = train(even_ownership(kLayoutLanes, 1), setting).front();
       // A prime: every model and dtype has other layouts.
-      for (; next < layouts.size(); next += 61) expect_bits_of_one_process(layouts[next], setting, alone);
+      for (; next < layouts.size(); next += 97) expect_bits_of_one_process(layouts[next], setting, alone);
       next -= layouts.size();
     }
   }
+}
+
+TEST(Layouts, ASampleOfEightPartsGivesTheBitsOfOneProcess) {
+  const Setting setting = setting_of(SmallModel::llama_with_4_kv_heads, DType::bf16, kLayersOfEightParts);
+  const Outcome alone = train(even_ownership(kLayoutLanes, 1), setting).front();
+  const std::vector<Layout> layouts = layouts_of_eight_parts();
+  for (std::size_t i = 0; i < layouts.size(); i += 19) expect_bits_of_one_process(layouts[i], setting, alone);
 }
 
 // Draws from what a user may ask for.

@@ -20,8 +20,15 @@ TEST_P(AllLayouts, GiveTheBitsOfOneProcess) {
   const Setting setting = setting_of(model, dtype);
   const Outcome alone = train(even_ownership(kLayoutLanes, 1), setting).front();
   const std::vector<Layout> layouts = all_layouts();
-  ASSERT_GT(layouts.size(), 150U);
+  ASSERT_GT(layouts.size(), 1000U);
   for (const Layout& layout : layouts) expect_bits_of_one_process(layout, setting, alone);
+}
+
+TEST_P(AllLayouts, OfEightPartsGiveTheBitsOfOneProcess) {
+  const auto [model, dtype] = GetParam();
+  const Setting setting = setting_of(model, dtype, kLayersOfEightParts);
+  const Outcome alone = train(even_ownership(kLayoutLanes, 1), setting).front();
+  for (const Layout& layout : layouts_of_eight_parts()) expect_bits_of_one_process(layout, setting, alone);
 }
 
 }  // namespace
