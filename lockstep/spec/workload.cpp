@@ -121,6 +121,13 @@ RunSpec with_workload(RunSpec run, const Workload& workload) {
   return run;
 }
 
+RunSpec plain_run(RunSpec run) {
+  run.parallelism = {
+      .zero_stage = 0, .lanes = run.parallelism.lanes, .tensor_lanes = run.parallelism.tensor_lanes};
+  run.zero = {};
+  return run;
+}
+
 RunSpec common_to_workers(RunSpec run) {
   const Elastic otherwise;
   run.job = {};

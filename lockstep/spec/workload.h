@@ -54,6 +54,10 @@ Workload workload_of(const RunSpec& run, std::int64_t world);
 // stays.
 RunSpec with_workload(RunSpec run, const Workload& workload);
 
+// The run as one process computes it with the same bits: nothing is divided, computed again or kept
+// on a disk.
+RunSpec plain_run(RunSpec run);
+
 // The run without what each worker may have as it likes, and what only a launcher looks at.
 RunSpec common_to_workers(RunSpec run);
 

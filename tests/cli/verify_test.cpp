@@ -66,6 +66,7 @@ TEST(Verify, GradientsAndWeightsThatAreSharedOutHaveTheBitsOfOne) {
   for (const auto& [workers, flags] :
        {std::pair{"2", Flags{"--parallelism.zero_stage", "2", "--training.dtype", "fp16"}},
         {"3", Flags{"--parallelism.zero_stage", "3", "--parallelism.recompute", "all"}},
+        {"2", Flags{"--zero.offload", "disk", "--parallelism.recompute", "2"}},
         {"2", Flags{"--parallelism.zero_stage", "3", "--parallelism.rebalance_freq", "1",
                     "--parallelism.lane_weights", "[1, 3]"}},
         {"4", Flags{"--parallelism.zero_stage", "3", "--parallelism.pipeline", "2"}},

@@ -104,5 +104,27 @@ TEST(WithWorkload, GivesTheSameWorkOnOtherWorlds) {
   }
 }
 
+TEST(PlainRun, HasTheLanesOfALayoutAndNothingElseOfIt) {
+  RunSpec run;
+  run.model.layers = 5;
+  run.parallelism = {.data = 2,
+                     .tensor = 2,
+                     .pipeline = 2,
+                     .schedule = "zbv",
+                     .zero_stage = 3,
+                     .zero_scope = ZeroScope::host,
+                     .sequence_parallel = true,
+                     .recompute = "all",
+                     .lanes = 8,
+                     .tensor_lanes = 4,
+                     .lane_weights = {1, 3},
+                     .rebalance_freq = 2};
+  run.zero = {.offload = Offload::disk, .offload_folder = "/scratch"};
+  RunSpec expected;
+  expected.model.layers = 5;
+  expected.parallelism = {.zero_stage = 0, .lanes = 8, .tensor_lanes = 4};
+  EXPECT_EQ(plain_run(run), expected);
+}
+
 }  // namespace
 }  // namespace lockstep::spec

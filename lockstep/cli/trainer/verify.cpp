@@ -126,11 +126,7 @@ int compare(const VerifyOptions& options) {
   run.validation.freq = 0;
   run.metrics.enable_trace = false;
   const std::int64_t steps = std::min(options.steps, run.training.steps);
-  spec::RunSpec alone = run;
-  alone.parallelism.lane_weights.clear();
-  alone.parallelism.pipeline = 1;
-  alone.parallelism.tensor = 1;
-  const RunRecord expected = records_of(alone, 1, 1, steps).front();
+  const RunRecord expected = records_of(spec::plain_run(run), 1, 1, steps).front();
   const std::vector<RunRecord> records = records_of(run, options.workers, options.hosts, steps);
   const Comparison comparison = {.steps = steps,
                                  .workers = options.workers,
@@ -161,9 +157,9 @@ int verify(const std::vector<std::string>& arguments) {
       ->capture_default_str();
   app.add_flag("--json", options.json, "Print one JSON object");
   app.footer(
-      "Both runs have the lanes and tensor lanes of the larger one. After every step the loss, the gradient "
-      "norm, and\n"
-      "the gradients and the weights of each parameter are compared on every rank.\n"
+      "Both runs have the lanes and tensor lanes of the larger one; that of one process recomputes,\n"
+      "shares out and offloads nothing. After every step the loss, the gradient norm, and the gradients\n"
+      "and the weights of each parameter are compared on every rank.\n"
       "Exit codes: 0 identical, 1 different; the first step, the tensor and the rank are named.");
   check_arguments(app, app.get_name(), split.others);
   std::string help;
