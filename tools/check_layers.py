@@ -14,9 +14,9 @@ from pathlib import Path
 
 TIERS = {
     "base": 0,
-    "spec": 1,
     "mesh": 1,
     "metrics": 1,
+    "spec": 2,
     "schedule": 2,
     "transport": 2,
     "kernels": 2,

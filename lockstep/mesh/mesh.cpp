@@ -2,9 +2,9 @@
 #include "lockstep/mesh/mesh.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include <fmt/format.h>
@@ -33,24 +33,6 @@ std::int64_t fixed_product(const Sizes& sizes) {
   return product;
 }
 
-// The divisors of `whole` next to `wanted`, below and above.
-std::vector<int> nearest_divisors(int whole, int wanted) {
-  std::vector<int> nearest;
-  for (int below = std::min(wanted, whole); below >= 1; --below) {
-    if (whole % below == 0) {
-      nearest.push_back(below);
-      break;
-    }
-  }
-  for (std::int64_t above = std::int64_t{wanted} + 1; above <= whole; ++above) {
-    if (whole % above == 0) {
-      nearest.push_back(static_cast<int>(above));
-      break;
-    }
-  }
-  return nearest;
-}
-
 std::string possible_worlds(int world, std::int64_t product, bool multiples) {
   if (product > INT32_MAX) return "";
   if (!multiples) return fmt::format(" start {} workers", product);
@@ -59,28 +41,53 @@ std::string possible_worlds(int world, std::int64_t product, bool multiples) {
   return fmt::format(" start {} or {} workers", below, below + product);
 }
 
-// For each axis that was given: sizes with which the others, as they are, fill the world.
-std::string possible_sizes(int world, const Sizes& sizes, bool has_rest) {
-  std::string text;
+// All ways to share out the world. Layers are computed by a power of two of workers.
+std::vector<Sizes> possible_sizes(int world) {
+  std::vector<Sizes> possible;
+  for (int pipeline = 1; pipeline <= world; ++pipeline) {
+    if (world % pipeline != 0) continue;
+    const int others = world / pipeline;
+    for (int tensor = 1; others % tensor == 0; tensor *= 2) {
+      possible.push_back({pipeline, others / tensor, tensor});
+    }
+  }
+  return possible;
+}
+
+// How often the sizes that are given are doubled or halved, together.
+double distance(const Sizes& from, const Sizes& to) {
+  double sum = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] != kTheRest) sum += std::abs(std::log2(static_cast<double>(to[i]) / from[i]));
+  }
+  return sum;
+}
+
+// "pipeline to 3 and tensor to 2"
+std::string changes(const Sizes& from, const Sizes& to) {
+  std::vector<std::string> texts;
   for (const Axis axis : kAllAxes) {
     const auto index = static_cast<std::size_t>(axis);
-    if (sizes[index] == kTheRest) continue;
-    Sizes others = sizes;
-    others[index] = 1;
-    const std::int64_t product = fixed_product(others);
-    if (world % product != 0) continue;
-    const int rest = static_cast<int>(world / product);
-    const std::vector<int> fitting = has_rest ? nearest_divisors(rest, sizes[index]) : std::vector{rest};
-    text += fmt::format(", or set {} to {}", name_of(axis), fmt::join(fitting, " or "));
+    if (from[index] == kTheRest || from[index] == to[index]) continue;
+    texts.push_back(fmt::format("{} to {}", name_of(axis), to[index]));
   }
+  return fmt::format("{}", fmt::join(texts, " and "));
+}
+
+std::string nearest_sizes(int world, const Sizes& sizes) {
+  constexpr std::size_t kNamed = 2;
+  std::vector<Sizes> possible = possible_sizes(world);
+  std::ranges::stable_sort(possible, {}, [&](const Sizes& one) { return distance(sizes, one); });
+  if (possible.size() > kNamed) possible.resize(kNamed);
+  std::string text;
+  for (const Sizes& one : possible) text += fmt::format(", or set {}", changes(sizes, one));
   return text;
 }
 
 [[noreturn]] void refuse(int world, const Sizes& sizes, bool has_rest) {
   const std::int64_t product = fixed_product(sizes);
-  std::string advice = possible_worlds(world, product, has_rest) + possible_sizes(world, sizes, has_rest);
+  std::string advice = possible_worlds(world, product, has_rest) + nearest_sizes(world, sizes);
   if (advice.starts_with(", or")) advice = advice.substr(4);
-  if (advice.empty()) advice = " make the sizes smaller";
   throw UsageError(fmt::format("a mesh of {} {} {} workers;{}", described(sizes),
                                has_rest ? "cannot be filled by" : "does not have", world, advice));
 }

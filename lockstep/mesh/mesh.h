@@ -40,7 +40,7 @@ struct Coordinates {
 class Mesh {
  public:
   // `world` workers in the given shape. UsageError if the sizes do not multiply to `world`; it names the
-  // nearest numbers of workers and the nearest sizes that would.
+  // nearest numbers of workers and the nearest sizes that would, of tensor powers of two.
   Mesh(int world, const MeshShape& shape);
 
   int world() const { return size_[0] * size_[1] * size_[2]; }

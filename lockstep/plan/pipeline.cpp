@@ -65,6 +65,20 @@ std::vector<schedule::Chunk> given_parts(const std::vector<double>& counts, std:
   return chunks;
 }
 
+// What the pipeline can have of a model with so many blocks, fewer than its parts: "3 virtual stages, or 2
+// stages".
+std::string most_parts(const schedule::Placement& placement, std::size_t blocks, bool is_interleaved) {
+  const auto counted = [](std::size_t count, std::string_view what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  const std::size_t stages = blocks / static_cast<std::size_t>(placement.chunks);
+  const std::size_t virtual_stages = blocks / static_cast<std::size_t>(placement.stages);
+  if (!is_interleaved) return counted(stages, "stage");
+  if (virtual_stages == 0) return fmt::format("{} with 1 virtual stage", counted(blocks, "stage"));
+  const std::string fewer = counted(virtual_stages, "virtual stage");
+  return stages < 2 ? fewer : fmt::format("{}, or {}", fewer, counted(stages, "stage"));
+}
+
 // For as many lanes as a worker has, or may come to have.
 void require_programs(const PipelinePlan& plan, const spec::RunSpec& run, int world) {
   const spec::Workload workload = spec::workload_of(run, world);
@@ -87,10 +101,7 @@ void require_programs(const PipelinePlan& plan, const spec::RunSpec& run, int wo
 }  // namespace
 
 Mesh mesh_of(const spec::RunSpec& run, int world) {
-  return {world,
-          {.pipeline = static_cast<int>(run.parallelism.pipeline),
-           .data = static_cast<int>(run.parallelism.data),
-           .tensor = static_cast<int>(run.parallelism.tensor)}};
+  return {world, spec::mesh_shape(run.parallelism)};
 }
 
 PipelinePlan read_pipeline_plan(const spec::RunSpec& run, int world) {
@@ -113,9 +124,9 @@ PipelinePlan read_pipeline_plan(const spec::RunSpec& run, int world) {
   if (static_cast<std::size_t>(parts) > costs.size()) {
     throw UsageError(fmt::format(
         "parallelism.pipeline = {} with {} makes {} parts, but the model has only {} blocks (embedding and "
-        "last norm are two of them) to share out; use at most {} stages",
+        "last norm are two of them) to share out; use at most {}",
         parallelism.pipeline, parallelism.schedule, parts, costs.size(),
-        costs.size() / static_cast<std::size_t>(plan.placement.chunks)));
+        most_parts(plan.placement, costs.size(), parallelism.schedule == "interleaved")));
   }
   plan.parts = parallelism.part_blocks.empty() ? cut_by_cost(costs, parts)
                                                : given_parts(parallelism.part_blocks, costs.size(), parts);

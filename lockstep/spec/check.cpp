@@ -141,7 +141,15 @@ void check_training(const RunSpec& run, const Checker& checker) {
 void check_parallelism(const RunSpec& run, const Checker& checker) {
   const Parallelism& parallelism = run.parallelism;
   const auto lanes = static_cast<std::uint64_t>(parallelism.lanes);
-  checker.require(parallelism.data != 0, {"parallelism.data"}, "parallelism.data must be -1, or 1 or more");
+  for (const auto& [key, size] : {std::pair{"parallelism.data", parallelism.data},
+                                  {"parallelism.tensor", parallelism.tensor},
+                                  {"parallelism.pipeline", parallelism.pipeline}}) {
+    checker.require(size != 0, {key}, fmt::format("{} must be -1, or 1 or more", key));
+  }
+  checker.require(parallelism.tensor != -1 || parallelism.pipeline != -1,
+                  {"parallelism.tensor", "parallelism.pipeline"},
+                  "parallelism.tensor and parallelism.pipeline cannot both be -1, the rest of the workers: "
+                  "give one of them a size");
   checker.require(lanes == 0 || std::has_single_bit(lanes), {"parallelism.lanes"},
                   fmt::format("parallelism.lanes = {} must be a power of two, such as {} or {}", lanes,
                               std::bit_floor(lanes), std::bit_ceil(lanes)));
@@ -158,11 +166,13 @@ void check_parallelism(const RunSpec& run, const Checker& checker) {
                   parallelism.recompute));
   const std::int64_t pieces = tensor_lanes(parallelism);
   checker.require(
-      run.comm.exact || pieces == 1, {"comm.exact", "parallelism.tensor_lanes", "parallelism.tensor"},
+      run.comm.exact || pieces == 1 || pieces == -1,
+      {"comm.exact", "parallelism.tensor_lanes", "parallelism.tensor"},
       fmt::format("comm.exact = false cannot be with parallelism.tensor_lanes = {}: the copies of a "
                   "parameter that tensor lanes share would drift apart; leave it out",
                   pieces));
-  checker.require(!parallelism.sequence_parallel || pieces > 1, {"parallelism.sequence_parallel"},
+  checker.require(!parallelism.sequence_parallel || pieces > 1 || pieces == -1,
+                  {"parallelism.sequence_parallel"},
                   "parallelism.sequence_parallel shares out tokens among workers that share layers; set "
                   "parallelism.tensor to 2 or more, or leave it out");
   const bool canonical = std::find(kExact.begin(), kExact.end(), run.comm.all_reduce) != kExact.end();

@@ -185,9 +185,14 @@ std::vector<Key> parallelism() {
   using P = Parallelism;
   return {
       row<in, &P::data>("data", "data-parallel workers; -1: all that the other axes leave", {{-1, 1 << 20}}),
-      row<in, &P::tensor>("tensor", "workers that compute each layer together: 1, 2, 4, ...", {{1, 1024}}),
-      row<in, &P::pipeline>("pipeline", "stages of the pipeline: workers that hold different layers",
-                            {{1, 1024}}),
+      row<in, &P::tensor>("tensor",
+                          "workers that compute each layer together: 1, 2, 4, ...; -1: all that the other "
+                          "axes leave, of which `data` is then 1 unless it is given",
+                          {{-1, 1024}}),
+      row<in, &P::pipeline>("pipeline",
+                            "stages of the pipeline: workers that hold different layers; -1 as in `tensor`, "
+                            "for one of the two",
+                            {{-1, 1024}}),
       row<in, &P::schedule>("schedule",
                             "order of passes in the pipeline: naive, gpipe, 1f1b, interleaved, zbh1, zbv, or "
                             "the path of a .csv file (`lockstep schedule show --help`)"),

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/spec/check.h"
 
 namespace lockstep::spec {
 namespace {
@@ -32,22 +33,18 @@ std::string nearest_multiples(std::int64_t value, std::int64_t unit) {
       global, lanes, training.micro_batch_size, advice));
 }
 
+Mesh mesh_of(const Parallelism& parallelism, std::int64_t world) {
+  return {static_cast<int>(world), mesh_shape(parallelism)};
+}
+
 }  // namespace
 
-std::int64_t data_parallel_degree(const Parallelism& parallelism, std::int64_t world) {
-  const std::int64_t others = parallelism.tensor * parallelism.pipeline;
-  if (world % others != 0) {
-    throw UsageError(fmt::format(
-        "{} workers cannot be divided by parallelism.tensor x parallelism.pipeline = {}; start {} workers",
-        world, others, nearest_multiples(world, others)));
-  }
-  const std::int64_t degree = world / others;
-  if (parallelism.data != -1 && parallelism.data != degree) {
-    throw UsageError(fmt::format(
-        "parallelism.data = {} asks for {} workers, but there are {}; leave the key out or start {}",
-        parallelism.data, parallelism.data * others, world, parallelism.data * others));
-  }
-  return degree;
+MeshShape mesh_shape(const Parallelism& parallelism) {
+  const bool others_take_the_rest = parallelism.tensor == -1 || parallelism.pipeline == -1;
+  const std::int64_t data = parallelism.data == -1 && others_take_the_rest ? 1 : parallelism.data;
+  return {.pipeline = static_cast<int>(parallelism.pipeline),
+          .data = static_cast<int>(data),
+          .tensor = static_cast<int>(parallelism.tensor)};
 }
 
 std::int64_t tensor_lanes(const Parallelism& parallelism) {
@@ -100,7 +97,7 @@ std::int64_t targets_per_sample(const RunSpec& run) {
 
 Workload workload_of(const RunSpec& run, std::int64_t world) {
   Workload workload;
-  workload.data_parallel = data_parallel_degree(run.parallelism, world);
+  workload.data_parallel = mesh_of(run.parallelism, world).size(Axis::data);
   workload.lanes = lanes_for(run.parallelism, workload.data_parallel);
   workload.micro_batches_per_lane = micro_batches_per_lane(run.training, workload.lanes);
   workload.global_batch_size =
@@ -114,7 +111,12 @@ Workload workload_of(const RunSpec& run, std::int64_t world) {
   return workload;
 }
 
-RunSpec with_workload(RunSpec run, const Workload& workload) {
+RunSpec settled(RunSpec run, std::int64_t world) {
+  const Mesh mesh = mesh_of(run.parallelism, world);
+  run.parallelism.tensor = mesh.size(Axis::tensor);
+  run.parallelism.pipeline = mesh.size(Axis::pipeline);
+  check_run(run);
+  const Workload workload = workload_of(run, world);
   run.parallelism.lanes = workload.lanes;
   run.parallelism.tensor_lanes = tensor_lanes(run.parallelism);
   run.training.global_batch_size = workload.global_batch_size;

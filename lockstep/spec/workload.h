@@ -7,14 +7,16 @@
 #include <cstdint>
 #include <optional>
 
+#include "lockstep/mesh/mesh.h"
 #include "lockstep/spec/run_spec.h"
 
 namespace lockstep::spec {
 
-// The workers that parallelism.data asks for out of `world` >= 1.
-std::int64_t data_parallel_degree(const Parallelism& parallelism, std::int64_t world);
+// The sizes of the axes. One of them may be -1, the rest of the workers; parallelism.data leaves that to
+// another axis which asks for it.
+MeshShape mesh_shape(const Parallelism& parallelism);
 
-// parallelism.tensor_lanes, or what it is when it is not given.
+// parallelism.tensor_lanes, or what it is when it is not given; -1 when that is open as well.
 std::int64_t tensor_lanes(const Parallelism& parallelism);
 
 // A power of two, not below the degree.
@@ -46,15 +48,15 @@ struct Workload {
 // model, or all `world` when the run says how many there are of what.
 std::int64_t workers_of_replica(const Parallelism& parallelism, std::int64_t world);
 
-// All of the above, for a checked run. Also compares the number of parallelism.lane_weights.
+// All of the above, for a checked run, on a mesh of `world` workers. Also compares the number of
+// parallelism.lane_weights.
 Workload workload_of(const RunSpec& run, std::int64_t world);
 
-// The run with `workload` in place of the keys that depend on the number of workers: what the resolved
-// configuration of a run says, and what gives the same run on another number of workers. parallelism.data
-// stays.
-RunSpec with_workload(RunSpec run, const Workload& workload);
+// The run with numbers in place of what keys leave to the number of workers: what the resolved configuration
+// of a run says, and what gives the same run on another number of workers. parallelism.data stays.
+RunSpec settled(RunSpec run, std::int64_t world);
 
-// The run as one process computes it with the same bits: nothing is divided, computed again or kept
+// The settled run as one process computes it with the same bits: nothing is divided, computed again or kept
 // on a disk.
 RunSpec plain_run(RunSpec run);
 

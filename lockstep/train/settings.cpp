@@ -13,7 +13,7 @@ namespace {
 std::string layout_in_words(const spec::RunSpec& run, int world) {
   const spec::Parallelism& parallelism = run.parallelism;
   return fmt::format("{} workers: data {} x tensor {} x pipeline {}, zero stage {}", world,
-                     spec::data_parallel_degree(parallelism, world), parallelism.tensor, parallelism.pipeline,
+                     spec::workload_of(run, world).data_parallel, parallelism.tensor, parallelism.pipeline,
                      parallelism.zero_stage);
 }
 
@@ -82,7 +82,7 @@ std::filesystem::path trace_folder(const spec::RunSpec& run) {
 }
 
 checkpoint::Manifest manifest_of(const spec::RunSpec& run, int world) {
-  const spec::RunSpec resolved = spec::with_workload(run, spec::workload_of(run, world));
+  const spec::RunSpec resolved = spec::settled(run, world);
   checkpoint::Manifest manifest;
   manifest.lanes = resolved.parallelism.lanes;
   manifest.tensor_lanes = resolved.parallelism.tensor_lanes;

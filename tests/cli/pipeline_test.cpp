@@ -205,8 +205,9 @@ TEST_F(PipelineProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
                    "parallelism.pipeline = 5 with 1f1b makes 5 parts, but the model has only 4 " + blocks +
                        " to share out; use at most 4 stages"},
            {"3", "2", "schedule", "1f1b",
-            "3 workers cannot be divided by parallelism.tensor x parallelism.pipeline = 2; start 2 or 4 "
-            "workers"},
+            "a mesh of pipeline 2 x data -1 x tensor 1 cannot be filled by 3 workers; start 2 or 4 workers, "
+            "or "
+            "set pipeline to 3, or set pipeline to 1"},
            {"2", "2", "part_blocks", "[1, 2]",
             "parallelism.part_blocks gives 3 blocks to 2 parts, but the model has 4 " + blocks +
                 " and the pipeline 2 parts"},

@@ -81,6 +81,24 @@ TEST_F(TensorProgram, VerifyComparesWithOneProcess) {
   EXPECT_THAT(finished.output, HasSubstr("identical: 2 steps on 1 process and on 4;"));
 }
 
+TEST_F(TensorProgram, AnAxisTakesTheWorkersThatOthersLeave) {
+  const Flags tensor = {"--workers", "2", "--parallelism.tensor", "-1"};
+  const Flags pipeline = {"--workers", "2", "--parallelism.pipeline", "-1", "--parallelism.data", "1"};
+  for (const std::string elastic : {"true", "false"}) {
+    const Flags flags = {"--elastic.enabled", elastic};
+    const Finished shared = train_as("tensor" + elastic, joined(tensor, flags));
+    ASSERT_EQ(shared.exit_code, 0) << shared.error_output;
+    EXPECT_THAT(shared.output, HasSubstr("2 workers (1 data-parallel x 2 tensor-parallel)"));
+    const Finished stages = train_as("stages" + elastic, joined(pipeline, flags));
+    ASSERT_EQ(stages.exit_code, 0) << stages.error_output;
+    EXPECT_THAT(stages.output, HasSubstr("2 workers (1 data-parallel x 2 stages of 1f1b)"));
+  }
+  EXPECT_THAT(read_file(folder_.path("tensortrue") + "/resolved.toml"), HasSubstr("tensor = 2\n"));
+  const Finished verified = run_program({"verify", run_, "--workers", "4", "--steps", "2",
+                                         "--parallelism.tensor", "2", "--parallelism.pipeline", "-1"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.output << verified.error_output;
+}
+
 TEST_F(TensorProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
   struct Mistake {
     Flags flags;
@@ -90,8 +108,16 @@ TEST_F(TensorProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
            Mistake{{"--workers", "3", "--parallelism.tensor", "3"},
                    "parallelism.tensor = 3 must be a power of two: take 2 or 4"},
            {{"--workers", "3", "--parallelism.tensor", "2"},
-            "3 workers cannot be divided by parallelism.tensor x parallelism.pipeline = 2; start 2 or 4 "
-            "workers"},
+            "a mesh of pipeline 1 x data -1 x tensor 2 cannot be filled by 3 workers; start 2 or 4 workers, "
+            "or "
+            "set tensor to 1, or set pipeline to 3 and tensor to 1"},
+           {{"--workers", "6", "--parallelism.tensor", "4", "--parallelism.pipeline", "4"},
+            "a mesh of pipeline 4 x data -1 x tensor 4 cannot be filled by 6 workers; start 16 workers, or "
+            "set "
+            "pipeline to 3 and tensor to 2, or set pipeline to 3 and tensor to 1"},
+           {{"--workers", "6", "--parallelism.tensor", "-1", "--parallelism.pipeline", "-1"},
+            "flag --parallelism.tensor: parallelism.tensor and parallelism.pipeline cannot both be -1, the "
+            "rest of the workers: give one of them a size"},
            {{"--workers", "4", "--parallelism.tensor", "4", "--parallelism.tensor_lanes", "2"},
             "parallelism.tensor = 4 does not divide parallelism.tensor_lanes = 2; take 1 or 2"},
            {{"--workers", "8", "--parallelism.tensor", "8"},

@@ -26,8 +26,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::require(spec::flops_per_token(run.model, run.training.seq_len) > 0, "a token costs something");
   fuzz::accepts<UsageError>([&] {
     const spec::Workload workload = spec::workload_of(run, 3);
-    fuzz::require(workload.lanes >= 3 && workload.tokens_per_step > 0, "every worker has work");
-    const spec::RunSpec fixed = spec::with_workload(run, workload);
+    fuzz::require(workload.lanes >= workload.data_parallel && workload.tokens_per_step > 0,
+                  "every worker has work");
+    const spec::RunSpec fixed = spec::settled(run, 3);
     fuzz::require(spec::workload_of(fixed, 3) == workload, "a workload is its own");
   });
   return 0;

@@ -113,17 +113,22 @@ TEST(Mesh, NamesTheNearestPossibilities) {
   EXPECT_EQ(
       refusal(6, {.pipeline = 1, .data = -1, .tensor = 4}),
       "a mesh of pipeline 1 x data -1 x tensor 4 cannot be filled by 6 workers; start 4 or 8 workers, or "
-      "set tensor to 3 or 6");
+      "set tensor to 2, or set tensor to 1");
+  EXPECT_EQ(
+      refusal(6, {.pipeline = 4, .data = -1, .tensor = 4}),
+      "a mesh of pipeline 4 x data -1 x tensor 4 cannot be filled by 6 workers; start 16 workers, or set "
+      "pipeline to 3 and tensor to 2, or set pipeline to 3 and tensor to 1");
   EXPECT_EQ(refusal(6, {.pipeline = 2, .data = 2, .tensor = 2}),
-            "a mesh of pipeline 2 x data 2 x tensor 2 does not have 6 workers; start 8 workers");
+            "a mesh of pipeline 2 x data 2 x tensor 2 does not have 6 workers; start 8 workers, or set "
+            "pipeline to 1 and data to 3, or set data to 3 and tensor to 1");
   EXPECT_EQ(
       refusal(8, {.pipeline = 2, .data = 3, .tensor = 2}),
       "a mesh of pipeline 2 x data 3 x tensor 2 does not have 8 workers; start 12 workers, or set data to "
-      "2");
+      "2, or set pipeline to 1 and data to 4");
   EXPECT_EQ(
       refusal(3, {.pipeline = 1, .data = -1, .tensor = 8}),
       "a mesh of pipeline 1 x data -1 x tensor 8 cannot be filled by 3 workers; start 8 workers, or set "
-      "tensor to 3");
+      "tensor to 1, or set pipeline to 3 and tensor to 1");
 }
 
 TEST(Mesh, RefusesSizesThatAreNone) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
@@ -19,6 +20,7 @@ namespace {
 using schedule::Chunk;
 using test::error_of;
 using test::TemporaryFolder;
+using ::testing::EndsWith;
 
 spec::RunSpec run_with(int stages, const std::string& schedule = "1f1b", int layers = 6) {
   spec::RunSpec run;
@@ -112,6 +114,19 @@ TEST(PipelinePlan, MorePartsThanBlocksAreRefused) {
       error_of<UsageError>([] { read_pipeline_plan(run_with(5, "zbv"), 5); }),
       "parallelism.pipeline = 5 with zbv makes 10 parts, but the model has only 8 blocks (embedding and "
       "last norm are two of them) to share out; use at most 4 stages");
+}
+
+TEST(PipelinePlan, MoreVirtualStagesThanBlocksAreRefusedWithThoseThatFit) {
+  const auto refusal = [](int stages, int virtual_stages, int layers) {
+    spec::RunSpec run = run_with(stages, "interleaved", layers);
+    run.parallelism.virtual_stages = virtual_stages;
+    return error_of<UsageError>([&] { read_pipeline_plan(run, stages); });
+  };
+  EXPECT_EQ(refusal(2, 4, 5),
+            "parallelism.pipeline = 2 with interleaved makes 8 parts, but the model has only 7 blocks "
+            "(embedding and last norm are two of them) to share out; use at most 3 virtual stages");
+  EXPECT_THAT(refusal(3, 3, 5), EndsWith("use at most 2 virtual stages, or 2 stages"));
+  EXPECT_THAT(refusal(8, 2, 5), EndsWith("use at most 7 stages with 1 virtual stage"));
 }
 
 TEST(PipelinePlan, ANameThatIsNoScheduleIsRefusedAlsoWhereItHasNoEffect) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/spec/check.h"
 
 #include "tests/support/error_of.h"
 
@@ -22,14 +23,26 @@ TEST(Lanes, AreTheDegreeRoundedUpUnlessGiven) {
   EXPECT_THAT(error_of<UsageError>([] { lanes_for({.lanes = 2}, 3); }), HasSubstr("set it to 4 or more"));
 }
 
-TEST(DataParallelDegree, IsWhatOtherAxesLeave) {
-  EXPECT_EQ(data_parallel_degree({}, 6), 6);
-  EXPECT_EQ(data_parallel_degree({.tensor = 2, .pipeline = 3}, 12), 2);
-  EXPECT_EQ(data_parallel_degree({.data = 4}, 4), 4);
-  EXPECT_THAT(error_of<UsageError>([] { data_parallel_degree({.tensor = 4}, 6); }),
-              HasSubstr("start 4 or 8 workers"));
-  EXPECT_THAT(error_of<UsageError>([] { data_parallel_degree({.data = 4}, 3); }),
-              HasSubstr("but there are 3"));
+RunSpec run_with(const Parallelism& parallelism) {
+  RunSpec run;
+  run.training.global_batch_size = 0;
+  run.parallelism = parallelism;
+  fill_model(run);
+  return run;
+}
+
+TEST(WorkloadOf, DataParallelWorkersAreWhatOtherAxesLeave) {
+  const auto degree = [](const Parallelism& parallelism, std::int64_t world) {
+    return workload_of(run_with(parallelism), world).data_parallel;
+  };
+  EXPECT_EQ(degree({}, 6), 6);
+  EXPECT_EQ(degree({.tensor = 2, .pipeline = 3}, 12), 2);
+  EXPECT_EQ(degree({.data = 4}, 4), 4);
+  EXPECT_EQ(degree({.tensor = -1}, 4), 1);
+  EXPECT_EQ(degree({.data = 2, .pipeline = -1}, 4), 2);
+  EXPECT_THAT(error_of<UsageError>([&] { degree({.tensor = 4}, 6); }), HasSubstr("start 4 or 8 workers"));
+  EXPECT_THAT(error_of<UsageError>([&] { degree({.data = 4}, 3); }),
+              HasSubstr("start 4 workers, or set data to 3"));
 }
 
 TEST(Checkpoints, AreMadeOnTheWayOrOfTheLastStepOnly) {
@@ -92,16 +105,32 @@ TEST(WorkloadOf, WantsOneWeightForEachWorker) {
               HasSubstr("2 numbers for 3 data-parallel workers"));
 }
 
-TEST(WithWorkload, GivesTheSameWorkOnOtherWorlds) {
-  RunSpec run;
-  run.training.global_batch_size = 0;
+TEST(Settled, GivesTheSameWorkOnOtherWorlds) {
+  const RunSpec run = run_with({});
   const Workload of_six = workload_of(run, 6);
-  const RunSpec fixed = with_workload(run, of_six);
+  const RunSpec fixed = settled(run, 6);
   for (const std::int64_t world : {1, 2, 3, 8}) {
     const Workload moved = workload_of(fixed, world);
     EXPECT_EQ(moved.lanes, of_six.lanes);
     EXPECT_EQ(moved.global_batch_size, of_six.global_batch_size);
   }
+}
+
+TEST(Settled, AnAxisThatTakesTheRestGetsItsSize) {
+  const Parallelism tensor = settled(run_with({.tensor = -1, .pipeline = 2}), 8).parallelism;
+  EXPECT_EQ(tensor.tensor, 4);
+  EXPECT_EQ(tensor.tensor_lanes, 4);
+  EXPECT_EQ(tensor.pipeline, 2);
+  EXPECT_EQ(tensor.data, -1) << "so that more workers can be more data-parallel ones";
+  const Parallelism pipeline = settled(run_with({.data = 2, .tensor = 2, .pipeline = -1}), 12).parallelism;
+  EXPECT_EQ(pipeline.pipeline, 3);
+  EXPECT_EQ(settled(run_with({.data = 3, .tensor = -1}), 3).parallelism.tensor, 1);
+}
+
+TEST(Settled, WhatTheSizeOfAnAxisContradictsIsRefused) {
+  EXPECT_THAT(error_of<UsageError>([] { settled(run_with({.tensor = -1, .sequence_parallel = true}), 1); }),
+              HasSubstr("parallelism.sequence_parallel"));
+  EXPECT_EQ(settled(run_with({.tensor = -1, .sequence_parallel = true}), 2).parallelism.tensor, 2);
 }
 
 TEST(PlainRun, HasTheLanesOfALayoutAndNothingElseOfIt) {

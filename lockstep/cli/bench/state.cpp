@@ -99,7 +99,7 @@ class MemoryBench {
       host_of_.push_back(rank * options.hosts / options.workers);
     }
     const spec::Workload workload = spec::workload_of(run_, options.workers);
-    run_ = spec::with_workload(run_, workload);
+    run_ = spec::settled(run_, options.workers);
     run_.checkpoint.enabled = false;
     run_.data.train = {{.path = folder_.file("tokens")}};
     write_random_corpus(folder_.file("tokens"), run_, run_.training.steps * workload.tokens_per_step);

@@ -43,7 +43,7 @@ class TrainBench {
         work_{static_cast<double>(workload_.tokens_per_step),
               spec::flops_per_token(options.run.model, options.run.training.seq_len)} {
     spec::RunSpec& run = options_.run;
-    run = spec::with_workload(run, workload_);
+    run = spec::settled(run, options.workers);
     // One at the end is not part of what is measured.
     run.checkpoint.enabled = run.checkpoint.interval != 0 || run.checkpoint.interval_seconds > 0;
     run.data.train = {{.path = folder_.file("tokens")}};

@@ -167,7 +167,7 @@ std::optional<ChaosOptions> parse_chaos_options(const std::vector<std::string>& 
     options.against_torchrun = true;
   }
   const spec::RunSpec run = spec::load_run(texts.file, split.key_flags);
-  options.run = spec::with_workload(run, spec::workload_of(run, options.faults.workers));
+  options.run = spec::settled(run, options.faults.workers);
   options.output = texts.output.empty() ? run.job.dump_folder + "-chaos" : texts.output;
   if (!texts.reference.empty()) options.reference = texts.reference;
   check_run(options);

@@ -208,7 +208,7 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<cons
   gemm_peak_gflops_ = gemm_peak_gflops;
   if (!goes_on_) clear(folder_, run_);
   const spec::Workload workload = spec::workload_of(run_, workers_);
-  spec::RunSpec resolved = spec::with_workload(run_, workload);
+  spec::RunSpec resolved = spec::settled(run_, workers_);
   resolved.job.overwrite = false;  // that was allowed once
   resolved.checkpoint.resume = "";
   write_atomically(folder_ / kResolved, spec::to_toml(resolved));

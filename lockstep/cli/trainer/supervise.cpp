@@ -42,12 +42,14 @@ std::chrono::milliseconds grace_of(const spec::RunSpec& run) {
   return milliseconds_of(run.elastic.grace_seconds);
 }
 
-constexpr std::size_t kSettledWords = 6;
+constexpr std::size_t kSettledWords = 10;
 
 // What a run leaves to the number of its workers must not change with that.
 std::vector<std::string> settled_keys(const spec::RunSpec& run, int workers) {
-  const spec::RunSpec settled = spec::with_workload(run, spec::workload_of(run, workers));
-  return {"--parallelism.lanes",          std::to_string(settled.parallelism.lanes),
+  const spec::RunSpec settled = spec::settled(run, workers);
+  return {"--parallelism.tensor",         std::to_string(settled.parallelism.tensor),
+          "--parallelism.pipeline",       std::to_string(settled.parallelism.pipeline),
+          "--parallelism.lanes",          std::to_string(settled.parallelism.lanes),
           "--parallelism.tensor_lanes",   std::to_string(settled.parallelism.tensor_lanes),
           "--training.global_batch_size", std::to_string(settled.training.global_batch_size)};
 }
@@ -80,8 +82,8 @@ std::string digest_of(const spec::RunSpec& run) {
 
 // For agents: the keys that the number of workers has settled, and what the run with them is.
 std::string brief_of(const spec::RunSpec& run, int workers) {
-  const spec::RunSpec settled = spec::with_workload(run, spec::workload_of(run, workers));
-  return fmt::format("{} {}", fmt::join(settled_keys(run, workers), " "), digest_of(settled));
+  return fmt::format("{} {}", fmt::join(settled_keys(run, workers), " "),
+                     digest_of(spec::settled(run, workers)));
 }
 
 // The keys, when the run is the same here.

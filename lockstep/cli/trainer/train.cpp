@@ -26,6 +26,7 @@
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/rendezvous/environment.h"
 #include "lockstep/spec/load.h"
+#include "lockstep/spec/workload.h"
 #include "lockstep/train/agreement.h"
 #include "lockstep/train/gemm_peak.h"
 #include "lockstep/train/generations.h"
@@ -38,10 +39,12 @@ namespace lockstep::cli {
 namespace {
 
 // Trains with the world that this process is a rank of from the beginning to the end.
-int train_in_one_world(const spec::RunSpec& run, const comm::Communicator& world) {
+int train_in_one_world(const spec::RunSpec& given, const comm::Communicator& world) {
   const StopSignals signals;
   std::unique_ptr<const FileLock> lock;
+  spec::RunSpec run;
   train::together(world, [&] {
+    run = spec::settled(given, world.size());
     if (world.rank() == 0) lock = lock_for_launcher(run);
   });
   WorldRun around(run, world, train::measured_gemm_peak(run.training.dtype, world), false);
@@ -95,8 +98,9 @@ void require_layout(const spec::RunSpec& run, int workers) {
   train::require_division(run);
 }
 
-int start_workers(const spec::RunSpec& run, const TrainArguments& arguments) {
+int start_workers(const spec::RunSpec& given, const TrainArguments& arguments) {
   const WorkerCommand command = {arguments.file, arguments.key_flags, std::max(1, arguments.workers)};
+  const spec::RunSpec run = spec::settled(given, command.workers);
   require_layout(run, command.workers);
   if (run.elastic.enabled) return supervise(run, command, arguments.listen);
   if (arguments.listen) throw UsageError("--listen lets workers join, which elastic.enabled = false forbids");
@@ -163,7 +167,8 @@ void add_train(CLI::App& app, Invocation& invocation) {
       "there.\n"
       "--parallelism.pipeline P cuts the model into P stages, each on a P-th of the workers "
       "(docs/parallelism.md).\n"
-      "--parallelism.tensor T has T workers compute each layer together.\n"
+      "--parallelism.tensor T has T workers compute each layer together. One of the two can be -1: the "
+      "workers that the other axes leave.\n"
       "The same run gives the same losses and weights, bit for bit, on any number of workers, stages and "
       "shares of layers that have its lanes and tensor lanes.\n"
       "Checkpoints are in the folder of the run; --resume auto goes on with the newest good one, on any "

@@ -119,8 +119,7 @@ std::string to_sentence(const Comparison& comparison) {
 }
 
 int compare(const VerifyOptions& options) {
-  spec::RunSpec run = spec::load_run(options.file, options.key_flags);
-  run = spec::with_workload(run, spec::workload_of(run, options.workers));
+  spec::RunSpec run = spec::settled(spec::load_run(options.file, options.key_flags), options.workers);
   train::require_division(run);
   run.parallelism.data = -1;
   run.validation.freq = 0;
