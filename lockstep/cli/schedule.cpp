@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <iostream>
@@ -129,7 +130,9 @@ int show(const ShowFlags& flags) {
                                  .costs = costs,
                                  .peak_live = std::move(peak_live)};
   if (!flags.csv.empty()) write_atomically(flags.csv, schedule::to_csv(pipeline));
-  if (!flags.svg.empty()) write_atomically(flags.svg, draw_svg(report.timed, bubble_text(report)));
+  if (!flags.svg.empty()) {
+    write_atomically(flags.svg, draw_svg(report.timed, std::array{bubble_text(report), memory_text(report)}));
+  }
   print(std::cout, flags.json ? report_json(report) : report_text(report, style_of_output()));
   return kDone;
 }

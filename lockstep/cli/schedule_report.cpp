@@ -21,15 +21,6 @@ std::string_view shape_text(const schedule::Placement& placement) {
   return placement.shape == PlacementShape::v_shape ? "v" : "round-robin";
 }
 
-std::string memory_text(const ScheduleReport& report) {
-  const int most = *std::max_element(report.peak_live.begin(), report.peak_live.end());
-  std::string text = fmt::format("activations kept at most: {} by stage", fmt::join(report.peak_live, " "));
-  const int chunks = report.timed.pipeline.placement.chunks;
-  if (chunks == 1) return text;
-  return text + fmt::format(", each of one of {} chunks; {} are as much as {:.4g} of a whole stage", chunks,
-                            most, static_cast<double>(most) / chunks);
-}
-
 Json passes_json(const TimedPipeline& timed, std::size_t rank) {
   Json passes = Json::array();
   for (std::size_t i = 0; i < timed.pipeline.programs[rank].size(); ++i) {
@@ -50,6 +41,15 @@ std::string bubble_text(const ScheduleReport& report) {
   const schedule::Timeline& timeline = report.timed.timeline;
   return fmt::format("makespan {:.6g}, bubble {:.1f} % ({:.1f} % between a stage's first and last pass)",
                      timeline.makespan, 100 * timeline.bubble, 100 * timeline.inner_bubble);
+}
+
+std::string memory_text(const ScheduleReport& report) {
+  const int most = *std::max_element(report.peak_live.begin(), report.peak_live.end());
+  std::string text = fmt::format("activations kept at most: {} by stage", fmt::join(report.peak_live, " "));
+  const int chunks = report.timed.pipeline.placement.chunks;
+  if (chunks == 1) return text;
+  return text + fmt::format(", each of one of {} chunks; {} are as much as {:.4g} of a whole stage", chunks,
+                            most, static_cast<double>(most) / chunks);
 }
 
 std::string report_text(const ScheduleReport& report, const GanttStyle& style) {

@@ -17,6 +17,9 @@ struct ScheduleReport {
 // "makespan 51, bubble 5.9 % (0.0 % between a stage's first and last pass)"
 std::string bubble_text(const ScheduleReport& report);
 
+// "activations kept at most: 4 3 2 1 by stage"; of chunks also what they are of a stage
+std::string memory_text(const ScheduleReport& report);
+
 // For people: what it is, the drawing, and the figures.
 std::string report_text(const ScheduleReport& report, const GanttStyle& style);
 

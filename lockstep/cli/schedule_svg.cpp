@@ -19,6 +19,10 @@ constexpr double kMostPixels = 20000;  // of the time axis; viewers refuse much 
 constexpr int kRowHeight = 26;
 constexpr int kLeft = 70;
 constexpr int kMargin = 10;
+constexpr int kLegendWidth = 560;
+constexpr int kCaptionTop = 45;
+constexpr int kLineHeight = 16;
+constexpr double kLetterWidth = 6;
 
 struct Look {
   std::string_view name;
@@ -51,7 +55,6 @@ std::string drawn(const PipelineEntry& entry, const Timeline::Span& span, double
       "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.1f}\"/>",
       name, look_of(entry.pass).name, entry.micro_batch, entry.chunk, span.begin, span.end, x, top, width,
       kRowHeight - 4, look_of(entry.pass).colour, opacity_of(entry.chunk));
-  constexpr double kLetterWidth = 6;
   if (width >= kLetterWidth * static_cast<double>(name.size())) {
     text += fmt::format("<text x=\"{:.2f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x + width / 2,
                         top + 15, name);
@@ -74,18 +77,21 @@ std::string legend(int top) {
 
 }  // namespace
 
-std::string draw_svg(const TimedPipeline& timed, const std::string& caption) {
+std::string draw_svg(const TimedPipeline& timed, std::span<const std::string> caption) {
   const auto& [pipeline, timeline] = timed;
   const double pixels_per_time = std::min(kPixelsPerTime, kMostPixels / timeline.makespan);
   const int rows_height = kMargin + kRowHeight * static_cast<int>(pipeline.programs.size());
-  constexpr int kLegendWidth = 560;
-  const double width = kLeft + std::max<double>(kLegendWidth, timeline.makespan * pixels_per_time) + kMargin;
+  double inner_width = std::max<double>(kLegendWidth, timeline.makespan * pixels_per_time);
+  for (const std::string& line : caption) {
+    inner_width = std::max(inner_width, kLetterWidth * static_cast<double>(line.size()));
+  }
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1}\" viewBox=\"0 0 {0:.0f} "
       "{1}\" "
       "font-family=\"sans-serif\" font-size=\"11\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      width, rows_height + 60);
+      kLeft + inner_width + kMargin,
+      rows_height + kCaptionTop + kLineHeight * static_cast<int>(caption.size()));
   for (std::size_t rank = 0; rank < pipeline.programs.size(); ++rank) {
     const int top = kMargin + kRowHeight * static_cast<int>(rank);
     text += fmt::format("<text x=\"{}\" y=\"{}\">stage {}</text>\n", kMargin, top + 15, rank);
@@ -94,7 +100,12 @@ std::string draw_svg(const TimedPipeline& timed, const std::string& caption) {
     }
   }
   text += legend(rows_height + 10);
-  return text + fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n</svg>\n", kLeft, rows_height + 45, caption);
+  int base = rows_height + kCaptionTop;
+  for (const std::string& line : caption) {
+    text += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kLeft, base, line);
+    base += kLineHeight;
+  }
+  return text + "</svg>\n";
 }
 
 }  // namespace lockstep::cli

@@ -63,7 +63,12 @@ TEST(Schedule, WritesAndReadsFiles) {
       show({"--schedule", "zbv", "--stages", "2", "--micro-batches", "3", "--csv", csv, "--svg", svg});
   EXPECT_EQ(made.exit_code, 0) << made.error_output;
   EXPECT_THAT(read_file(csv), StartsWith("placement,v\nF0,F1,F2,"));
-  EXPECT_THAT(read_file(svg), AllOf(StartsWith("<svg "), HasSubstr("makespan 19"), EndsWith("</svg>\n")));
+  EXPECT_THAT(
+      read_file(svg),
+      AllOf(StartsWith("<svg "), HasSubstr("makespan 19"),
+            HasSubstr(">activations kept at most: 4 4 by stage, each of one of 2 chunks; 4 are as much "
+                      "as 2 of a whole stage</text>"),
+            EndsWith("</svg>\n")));
   const Finished again = show({"--from", csv});
   EXPECT_EQ(again.exit_code, 0) << again.error_output;
   EXPECT_EQ(again.output.substr(again.output.find(": 2 stages")),
