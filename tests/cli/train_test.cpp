@@ -3,6 +3,7 @@
 // `lockstep prepare` and `lockstep train` as users call them, on a text small enough for a test.
 #include <csignal>
 #include <map>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 
 #include "lockstep/base/file_lock.h"
 
+#include "tests/cli/memory_group.h"
 #include "tests/cli/train_program.h"
 #include "tests/support/files.h"
 
@@ -18,6 +20,7 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -313,6 +316,29 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
               HasSubstr("halving_doubling"));
   EXPECT_EQ(run_program({"train"}).error_output,
             "lockstep: no run file: write it first, as in `lockstep train run.toml --workers 2`\n");
+}
+
+TEST_F(TrainProgram, TooLittleMemoryIsToldBeforeTheFirstStep) {
+  const auto train_within = [&](long bytes, const std::string& run) {
+    const MemoryGroup group(bytes);
+    return run_shell("echo $$ > " + group.processes() + " && exec \"$LOCKSTEP\" train " + run_ +
+                     " --training.threads 1 --job.dump_folder " + folder_.path(run));
+  };
+  const Finished roomy = train_within(long{1} << 40, "roomy");
+  ASSERT_EQ(roomy.exit_code, 0) << roomy.error_output;
+  EXPECT_THAT(roomy.output, Not(HasSubstr("warning")));
+  std::istringstream metrics(read_file(folder_.path("roomy") + "/metrics.jsonl"));
+  std::string step;
+  std::getline(metrics, step);
+  const auto needed_mib = nlohmann::json::parse(step).at("predicted_memory_mib").get<double>();
+
+  // What it needs is there, but part of that is taken when the run begins.
+  const Finished tight = train_within(static_cast<long>(needed_mib * (1 << 20)), "tight");
+  EXPECT_EQ(tight.exit_code, 0) << tight.error_output;
+  EXPECT_THAT(tight.output,
+              ContainsRegex("warning: 1 worker on this host will need about [0-9.]+ MiB of memory, of which "
+                            "[0-9.]+ MiB can be had: use fewer of them, a smaller training.micro_batch_size, "
+                            "or --parallelism.recompute all\n(.*\n)*step 1/4 "));
 }
 
 }  // namespace
