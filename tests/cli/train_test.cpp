@@ -306,7 +306,7 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
   EXPECT_THAT(sentence({"--data.validation", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
   EXPECT_THAT(sentence({"--parallelism.lanes", "1", "--workers", "2"}, 2), HasSubstr("parallelism.lanes"));
-  EXPECT_THAT(sentence({"--parallelism.data", "3", "--workers", "2"}, 2), HasSubstr("parallelism.data"));
+  EXPECT_THAT(sentence({"--parallelism.data", "3", "--workers", "2"}, 2), HasSubstr("set data to 2"));
   EXPECT_THAT(sentence({"--parallelism.lane_weights", "[1,2,3]", "--workers", "2"}, 2),
               HasSubstr("lane_weights"));
   EXPECT_THAT(sentence({"--training.threads", "4096", "--workers", "2"}, 2),
