@@ -382,8 +382,9 @@ std::vector<MemberId> Coordinator::choose(const std::vector<MemberId>& members, 
   std::vector<Candidate> candidates;
   for (const MemberId member : members) candidates.push_back({member, known_.at(member).join.host});
   std::vector<MemberId> chosen = choose_members(std::move(candidates), size_of(options_, least));
-  std::ranges::stable_partition(
-      chosen, [&](MemberId member) { return known_.at(member).join.host == options_.host; });
+  // Not that of ranges, which clang 14 cannot read.
+  std::stable_partition(chosen.begin(), chosen.end(),
+                        [&](MemberId member) { return known_.at(member).join.host == options_.host; });
   return chosen;
 }
 

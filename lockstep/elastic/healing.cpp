@@ -69,7 +69,8 @@ std::optional<std::vector<const TensorPiece*>> pieces_for(const TensorPiece& nee
     }
   } else {
     std::vector<const TensorPiece*> in_order = kept.pieces;
-    std::stable_partition(in_order.begin(), in_order.end(), first);  // clang 14 cannot read that of ranges
+    // Not that of ranges, which clang 14 cannot read.
+    std::stable_partition(in_order.begin(), in_order.end(), first);
     Covered covered(need.elements);
     for (const TensorPiece* piece : in_order) {
       const std::size_t more = covered.add(piece->elements);

@@ -58,7 +58,7 @@ TEST(LargeMemory, HasOneOwner) {
   LargeMemory first(100);
   first.bytes()[3] = std::byte{9};
   LargeMemory second = std::move(first);
-  EXPECT_TRUE(first.bytes().empty());
+  EXPECT_TRUE(first.bytes().empty());  // NOLINT(bugprone-use-after-move): it is what is tested
   LargeMemory third;
   third = std::move(second);
   EXPECT_EQ(third.bytes()[3], std::byte{9});

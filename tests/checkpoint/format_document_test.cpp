@@ -12,8 +12,6 @@
 namespace lockstep::checkpoint {
 namespace {
 
-using ::testing::HasSubstr;
-
 // The text between ```LANGUAGE and ``` that follows `heading`.
 std::string block_after(const std::string& document, const std::string& heading) {
   const std::size_t begin = document.find('\n', document.find("```", document.find(heading))) + 1;

@@ -17,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 using test::error_of;
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 

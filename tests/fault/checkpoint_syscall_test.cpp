@@ -16,8 +16,9 @@ using ::testing::Not;
 constexpr int kRows = 4;
 
 // Every call of those that change files; of the many others some, unless this is the slow test.
+constexpr int kStride = LOCKSTEP_STRIDE;
 int stride_of(const std::string& syscall) {
-  return syscall == "openat" || syscall == "close" || syscall == "pread64" ? LOCKSTEP_STRIDE : 1;
+  return syscall == "openat" || syscall == "close" || syscall == "pread64" ? kStride : 1;
 }
 
 class CheckpointSyscall : public BrokenWriter, public ::testing::WithParamInterface<std::string> {

@@ -20,7 +20,7 @@ bool is_id(std::string_view text) {
 }  // namespace
 
 std::string to_text(const FolderName& name) {
-  const std::string plain = fmt::format("{}{}", kStep, name.step);
+  std::string plain = fmt::format("{}{}", kStep, name.step);
   if (name.kind == FolderName::Kind::plain) return plain;
   return fmt::format("{}{}{}", plain, name.kind == FolderName::Kind::partial ? kPartial : kOld, name.id);
 }

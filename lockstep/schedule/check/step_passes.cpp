@@ -19,7 +19,8 @@ PassChecker::PassChecker(const StepSpec& spec)
       slot_of_lane_(stage_.chunks.size()),
       cleared_(stage_.chunks.size()),
       due_weights_(stage_.chunks.size(), 0) {
-  const auto micro_batches = static_cast<std::size_t>((spec.end_lane - spec.first_lane) * spec.micro_batches);
+  const auto micro_batches = static_cast<std::size_t>(spec.end_lane - spec.first_lane) *
+                             static_cast<std::size_t>(spec.micro_batches);
   for (const Chunk& held : stage_.chunks) {
     const Progress fresh = {
         .forward = held.first_block,
