@@ -2,6 +2,8 @@
 #include "lockstep/kernels/compute/threads.h"
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
 
 #include <omp.h>
 
@@ -41,9 +43,30 @@ class Region {
 #endif
 };
 
-void run_item(Region& region, const std::function<void(std::size_t)>& body, std::size_t item) {
+// What must not leave a thread of OpenMP's.
+class FirstError {
+ public:
+  void keep() {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+void run_item(Region& region, FirstError& error, const std::function<void(std::size_t)>& body,
+              std::size_t item) {
   region.enter();
-  body(item);
+  try {
+    body(item);
+  } catch (...) {
+    error.keep();
+  }
   region.leave();
 }
 
@@ -65,10 +88,12 @@ __attribute__((no_sanitize("thread"))) void parallel_for(std::size_t count,
     return;
   }
   Region region;
+  FirstError error;
   region.fork();
 #pragma omp parallel for schedule(dynamic)
-  for (std::size_t i = 0; i < count; ++i) run_item(region, body, i);
+  for (std::size_t i = 0; i < count; ++i) run_item(region, error, body, i);
   region.join();
+  error.rethrow();
 }
 
 }  // namespace lockstep::kernels

@@ -14,7 +14,8 @@ void set_threads(int count);
 int threads();
 
 // Runs body(0) .. body(count - 1), each once, in any order and on any thread; returns when all have run.
-// Results must not depend on the order: an item writes only what is its own. `body` must not throw.
+// Results must not depend on the order: an item writes only what is its own. What an item throws, the first
+// of several, is rethrown when all have run.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
 
 }  // namespace lockstep::kernels

@@ -101,8 +101,8 @@ class Widened {
   Factor factor_;
 };
 
-// A tile whose bias is in fp32, its factors as they come. What of them is widened at a time is bounded: the
-// weights of a head are as long as the vocabulary.
+// A tile whose bias is in fp32, its factors as they come. What is widened of the one that is cut into tiles
+// is bounded: the weights of a head are as long as the vocabulary.
 void multiply_in_fp32(const Product& tile) {
   const auto& [a, b, c, addend] = tile;
   const bool is_rounded = c.dtype != DType::fp32;
