@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/App.hpp>
@@ -45,7 +46,12 @@ int put_together(const TraceFlags& flags) {
     read_all(flags.files, [&](const std::string& events, const std::string&) { output.add(events); });
     if (!output.is_whole()) throw OutputError(fmt::format("cannot write all of {}", unfinished));
   }
-  std::filesystem::rename(unfinished, flags.output);
+  std::error_code error;
+  std::filesystem::rename(unfinished, flags.output, error);
+  if (error) {
+    std::filesystem::remove(unfinished);
+    throw OutputError(fmt::format("cannot write {}: {}", flags.output, error.message()));
+  }
   return kDone;
 }
 

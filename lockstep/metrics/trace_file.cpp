@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kBegin = "[\n";
 constexpr std::string_view kEnd = "\n]\n";
 
-// Only the last event of a file has nothing behind it, and only it can be cut off.
+// Only the last event of a file has nothing behind it, and only it can be cut off, be it at a comma of its
+// own.
 bool is_event(const std::string& line, bool has_more_behind) {
   return line.starts_with('{') && (has_more_behind || nlohmann::json::accept(line));
 }
@@ -47,7 +48,7 @@ TraceReader::TraceReader(const std::filesystem::path& file) : input_(file) {
 std::string TraceReader::next(std::size_t bytes) {
   std::string events;
   for (std::string line; events.size() < bytes && std::getline(input_, line);) {
-    const bool has_more_behind = line.ends_with(',');
+    const bool has_more_behind = line.ends_with(',') && !input_.eof();
     if (has_more_behind) line.pop_back();
     if (!is_event(line, has_more_behind)) continue;
     if (!events.empty()) events += kBetweenTraceEvents;

@@ -109,10 +109,11 @@ class Training::Impl {
                            .before_save = [this] { compare_copies(); },
                            .saved = hooks_.saved,
                            .resumed = resumed});
-    if (hooks_.begun) hooks_.begun(reached_.progress.step);
     bool stopped = hooks_.only_saves && !is_done();
-    if (checkpointer && !stopped && !is_done() && spec::saves_on_the_way(run_)) checkpointer->prepare();
+    // A rank that cannot write one has not begun: the others go on without it.
     if (!stopped && !is_done()) begin_trace();
+    if (hooks_.begun) hooks_.begun(reached_.progress.step);
+    if (checkpointer && !stopped && !is_done() && spec::saves_on_the_way(run_)) checkpointer->prepare();
     while (!is_done() && !stopped && !regroups_) {
       take_step();
       LOCKSTEP_FAILPOINT("train.boundary");
@@ -132,10 +133,10 @@ class Training::Impl {
     }
     LOCKSTEP_FAILPOINT("train.ended");
     summary.checkpoint = boundary.finish(progress);
-    summary.trace = end_trace();
     if (hooks_.trained && !checkpointer) {
       hooks_.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
     }
+    summary.trace = end_trace();
     LOCKSTEP_FAILPOINT("train.finished");
     together(world_, [&] {
       if (hooks_.finished) hooks_.finished(summary);

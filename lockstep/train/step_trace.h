@@ -16,7 +16,7 @@ namespace lockstep::train {
 
 // When each rank of a world computed and waited, on one time line: FOLDER/from_step_S.json, with a process
 // for each rank, in the order of stages, that has a thread of its passes and one of all its actions. S is
-// the first step of the world: what a world before it has left stays.
+// the first step of the world: what one that began at another step has left stays.
 //
 // Until the end every rank writes a file of its own, FOLDER/from_step_S.rank_N.json, step by step. When a
 // rank is lost, these are what is left.

@@ -53,8 +53,8 @@ TEST_F(TraceFileTest, IsReadInPiecesOfWholeEvents) {
 }
 
 TEST_F(TraceFileTest, AKilledWriterLeavesItsWholeEvents) {
-  const std::string first = R"({"args":{"step":1}})";
-  const std::string second = R"({"args":{"step":2}})";
+  const std::string first = R"({"name":"a","args":{"step":1}})";
+  const std::string second = R"({"name":"b","args":{"step":2}})";
   EXPECT_EQ(all_of(folder_.write("a.json", "[\n" + first + ",\n" + second)), first + ",\n" + second);
   for (std::size_t left = 0; left < second.size(); ++left) {
     EXPECT_EQ(all_of(folder_.write("a.json", "[\n" + first + ",\n" + second.substr(0, left))), first);
