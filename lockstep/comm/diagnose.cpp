@@ -140,13 +140,10 @@ std::exception_ptr message_timed_out(const Operation& operation, transport::Endp
                 peer < 0 ? peer : silent_rank(operation, operation.heard_in_world, peer, endpoint.rank()));
 }
 
-// Of all that is waited for, what `peer` has to bring. It may have to bring nothing itself: then others wait
-// for it, and what they owe is shown.
+// Of all that is waited for, what `peer` has to bring itself. It may be nothing, when others wait for it.
 Waiting what_is_missing(const std::vector<Waiting>& waiting, Rank peer) {
   const auto own = std::ranges::find(waiting, peer, &Waiting::peer);
-  Waiting missing = own != waiting.end() ? *own : waiting.empty() ? Waiting{} : waiting.front();
-  missing.peer = peer;
-  return missing;
+  return own != waiting.end() ? *own : Waiting{.peer = peer};
 }
 
 std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& endpoint) {
