@@ -2,6 +2,7 @@
 #include "lockstep/cli/mpi_room.h"
 
 #include <charconv>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -26,9 +27,13 @@ std::uint64_t segment_bytes(const rendezvous::Environment& environment) {
 
 }  // namespace
 
-std::filesystem::path mpi_memory_folder() {
+std::filesystem::path mpi_memory_folder(const rendezvous::Environment& environment) {
+  const auto given = environment.find("OMPI_MCA_btl_vader_backing_directory");
+  if (given != environment.end()) return given->second;
   const std::filesystem::path usual = "/dev/shm";
-  return ::access(usual.c_str(), W_OK) == 0 ? usual : std::filesystem::temp_directory_path();
+  if (::access(usual.c_str(), W_OK) == 0) return usual;
+  std::error_code error;
+  return std::filesystem::temp_directory_path(error);
 }
 
 std::uint64_t mpi_memory_bytes(int ranks, const rendezvous::Environment& environment) {
@@ -37,7 +42,7 @@ std::uint64_t mpi_memory_bytes(int ranks, const rendezvous::Environment& environ
 }
 
 std::optional<std::string> too_little_room_for_mpi(int ranks, const rendezvous::Environment& environment) {
-  const std::filesystem::path folder = mpi_memory_folder();
+  const std::filesystem::path folder = mpi_memory_folder(environment);
   struct statvfs filesystem {};
   if (::statvfs(folder.c_str(), &filesystem) != 0) return std::nullopt;
   const std::uint64_t free = std::uint64_t{filesystem.f_bavail} * filesystem.f_frsize;

@@ -13,8 +13,9 @@
 
 namespace lockstep::cli {
 
-// Where those files are to be: in memory, unless nothing can be written there.
-std::filesystem::path mpi_memory_folder();
+// Where those files are to be: where the environment says (OMPI_MCA_btl_vader_backing_directory), or else in
+// memory, unless nothing can be written there.
+std::filesystem::path mpi_memory_folder(const rendezvous::Environment& environment);
 
 // Pure. What Open MPI makes there for so many ranks of one host; 0 when the environment (OMPI_MCA_btl) says
 // by what ranks talk.

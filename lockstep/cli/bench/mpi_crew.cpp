@@ -12,6 +12,7 @@
 #include "lockstep/cli/bench/crew.h"
 #include "lockstep/cli/mpi_room.h"
 #include "lockstep/cli/temporary_folder.h"
+#include "lockstep/rendezvous/environment.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/transport/mpi/endpoint.h"
 
@@ -91,7 +92,7 @@ class MpiCrew : public Crew {
 
   const std::filesystem::path store_ = fresh_gloo_store();
   // Files of MPI that are left when its ranks are killed go with this folder.
-  const TemporaryFolder folder_{mpi_memory_folder()};
+  const TemporaryFolder folder_{mpi_memory_folder(rendezvous::process_environment())};
   std::optional<rendezvous::ChildProcess> mpirun_;
 };
 
