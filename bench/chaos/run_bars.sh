@@ -32,7 +32,7 @@ printf '[data]\ntrain = ["%s/corpus"]\n[metrics]\nenable_tensorboard = false\n' 
 # shellcheck disable=SC2086
 {
   case_of 'cost of fault tolerance without faults: lockstep is without it, elastic with it' \
-    bench train --preset llama-tiny $model --workers 4 --steps 60 --turns 9 --against elastic
+    bench train --preset llama-tiny $model --workers 4 --steps 40 --turns 5 --against elastic
   case_of '20 kills and 3 resizes, one every 20 s, and the same kills under torchrun' \
     chaos "$folder/run.toml" $model $chaos --kills 20 --resizes 3 --against torchrun --output "$folder/chaos"
 }

@@ -150,7 +150,7 @@ void part(const comm::Communicator& world) {
   try {
     world.barrier();
   } catch (const CommError&) {
-    // Somebody has left: then all have come this far.
+    // Somebody has left: most likely because all have come this far, or it was lost.
   }
 }
 
