@@ -110,17 +110,22 @@ void hear(Operation::Heard& heard, Rank rank, transport::StreamId stream, transp
   heard.pulse = pulse;
 }
 
+// Whoever waits itself beats.
+bool beats(const Operation& operation, const Operation::Heard& heard) {
+  const auto fresh = std::max<Clock::duration>(operation.timeout / 4, kFreshPulse);
+  return heard.pulse.beats > 0 && Clock::now() - heard.changed < fresh;
+}
+
 // Of those that `awaited` waits for, directly or through others that wait themselves, the one that shows no
 // sign of life.
 Rank silent_rank(const Operation& operation, const std::vector<Operation::Heard>& all, Rank awaited,
                  Rank me) {
-  const auto fresh = std::max<Clock::duration>(operation.timeout / 4, kFreshPulse);
   Rank suspect = awaited;
   for (std::size_t hops = 0; hops < all.size(); ++hops) {
     const Operation::Heard& heard = all[static_cast<std::size_t>(suspect)];
-    const bool beats = heard.pulse.beats > 0 && Clock::now() - heard.changed < fresh;
     const Rank next = heard.pulse.waits_for;
-    if (!beats || next < 0 || static_cast<std::size_t>(next) >= all.size() || next == me) break;
+    if (!beats(operation, heard) || next < 0 || static_cast<std::size_t>(next) >= all.size() || next == me)
+      break;
     suspect = next;
   }
   return suspect;
@@ -150,7 +155,7 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
   if (operation.point_to_point) return message_timed_out(operation, endpoint);
   const Group& group = *operation.group;
   const std::vector<Waiting> waiting = operation.execution->waiting();
-  Waiting blamed = waiting.empty() ? Waiting{} : waiting.front();
+  Waiting blamed = {.peer = awaited_peer(operation)};
   const transport::StreamId stream = group.collective_stream(operation.stream);
   const auto calls = [&](Rank rank) { return endpoint.notices_of(group.members[rank], stream); };
   for (Rank rank = 0; rank < group.size(); ++rank) {
@@ -232,6 +237,17 @@ transport::StreamId world_pulse_stream() {
 
 Rank in_world(const Group& group, Rank rank) {
   return rank < 0 ? rank : group.members[static_cast<std::size_t>(rank)];
+}
+
+Rank awaited_peer(const Operation& operation) {
+  const std::vector<Waiting> waiting = operation.execution->waiting();
+  const auto is_silent = [&](const Waiting& message) {
+    const auto peer = static_cast<std::size_t>(message.peer);
+    return peer < operation.heard.size() && !beats(operation, operation.heard[peer]);
+  };
+  const auto silent = std::ranges::find_if(waiting, is_silent);
+  if (silent != waiting.end()) return silent->peer;
+  return waiting.empty() ? -1 : waiting.front().peer;
 }
 
 void listen(Operation& operation, transport::Endpoint& endpoint) {

@@ -31,6 +31,10 @@ transport::StreamId world_pulse_stream();
 // As users know ranks: by the world, whatever their places in the group. -1 stays.
 Rank in_world(const Group& group, Rank rank);
 
+// Whom the operation waits for: of several the first that shows no sign of life, because two that wait for
+// each other and for a third would otherwise only name each other. -1: nobody.
+Rank awaited_peer(const Operation& operation);
+
 // Notes which of the others show signs of life. To be called at every look at a stalled operation.
 void listen(Operation& operation, transport::Endpoint& endpoint);
 

@@ -2,7 +2,6 @@
 #include "lockstep/comm/notices.h"
 
 #include <cstdint>
-#include <vector>
 
 #include "lockstep/comm/contract.h"
 #include "lockstep/comm/diagnose.h"
@@ -51,9 +50,7 @@ void show_unheard(const Operation& operation, transport::Endpoint& endpoint) {
 }
 
 void beat(Operation& operation, transport::Endpoint& endpoint) {
-  const std::vector<Waiting> waiting = operation.execution->waiting();
-  operation.pulse = {.beats = operation.pulse.beats + 1,
-                     .waits_for = waiting.empty() ? -1 : waiting.front().peer};
+  operation.pulse = {.beats = operation.pulse.beats + 1, .waits_for = awaited_peer(operation)};
   const bool pushes = operation.pulse.beats % kBeatsPerPush == 0;
   // In the background, the rank may compute meanwhile.
   if (operation.awaited.load(std::memory_order_relaxed)) beat_in_world(operation, pushes, endpoint);

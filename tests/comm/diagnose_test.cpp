@@ -166,6 +166,16 @@ TEST_F(Diagnose, TheChainOfWaitingRanksIsFollowedToTheSilentOne) {
   EXPECT_THAT(conclusion<Timeout>(), HasSubstr("rank 2 silent"));
 }
 
+// The other one waits for us and for the silent one, as we do.
+TEST_F(Diagnose, OfTwoThatAreAwaitedTheSilentOneIsNamed) {
+  operation_.deadline = Deadline::after(0s);
+  says(0, kSequence, operation_.contract, {.beats = 3, .waits_for = 1});
+  says(2, kSequence, operation_.contract);
+  listen(operation_, *endpoint_);
+  EXPECT_EQ(awaited_peer(operation_), 2);
+  EXPECT_THAT(conclusion<Timeout>(), HasSubstr("rank 2 silent"));
+}
+
 TEST_F(Diagnose, ADisagreementOnAMessageWaitsForTheOthersCallUntilTheDeadline) {
   operation_.mismatch = transport::EnvelopeMismatch{.mine = {.contract = 1, .sequence = kSequence},
                                                     .theirs = {.contract = 2, .sequence = kSequence + 1}};
