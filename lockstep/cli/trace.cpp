@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
@@ -30,27 +32,48 @@ struct TraceFlags {
 
 using Take = std::function<void(const std::string& events, const std::string& file)>;
 
+// What a reader that looks for lines with events would take for a trace without any.
+void require_trace(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    throw UsageError(fmt::format("cannot read {}: it is a folder; its traces are files in it", file));
+  }
+  std::ifstream in(file, std::ios::binary);
+  char first = 0;
+  if (!in.get(first) || first == '[' || first == '{') return;
+  throw DataError(
+      fmt::format("{} at byte 0 is no trace that lockstep has written: it begins no list of events", file));
+}
+
 void read_all(const std::vector<std::string>& files, const Take& take) {
   for (const std::string& file : files) {
     metrics::TraceReader reader(file);
+    require_trace(file);
     for (std::string events = reader.next(kPiece); !events.empty(); events = reader.next(kPiece)) {
       take(events, file);
     }
   }
 }
 
+void write_all(const std::vector<std::string>& files, const std::string& path) {
+  metrics::TraceFile output(path);
+  read_all(files, [&](const std::string& events, const std::string& file) {
+    passes_in(events, file);  // refuses what viewers could not read either
+    output.add(events);
+  });
+  if (!output.is_whole()) throw OutputError(fmt::format("cannot write all of {}", path));
+}
+
 int put_together(const TraceFlags& flags) {
   const std::string unfinished = flags.output + ".unfinished";
-  {
-    metrics::TraceFile output(unfinished);
-    read_all(flags.files, [&](const std::string& events, const std::string&) { output.add(events); });
-    if (!output.is_whole()) throw OutputError(fmt::format("cannot write all of {}", unfinished));
-  }
   std::error_code error;
-  std::filesystem::rename(unfinished, flags.output, error);
-  if (error) {
-    std::filesystem::remove(unfinished);
-    throw OutputError(fmt::format("cannot write {}: {}", flags.output, error.message()));
+  try {
+    write_all(flags.files, unfinished);
+    std::filesystem::rename(unfinished, flags.output, error);
+    if (error) throw OutputError(fmt::format("cannot write {}: {}", flags.output, error.message()));
+  } catch (...) {
+    std::filesystem::remove(unfinished, error);
+    throw;
   }
   return kDone;
 }

@@ -2,6 +2,7 @@
 #include "lockstep/cli/trace_bubble.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,8 +30,12 @@ std::size_t index_of(Pass pass) {
 
 // Of a number that must be below `end`.
 template <typename Number>
-Number read_number(const Json& from, const char* name, std::int64_t end) {
-  const auto number = from.at(name).get<std::int64_t>();
+Number read_number(const Json& from, const char* name,
+                   std::int64_t end = std::numeric_limits<Number>::max()) {
+  const Json& value = from.at(name);
+  // One with a point would be made a whole number, and there may be none.
+  if (!value.is_number_integer()) throw std::out_of_range(name);
+  const auto number = value.get<std::int64_t>();
   if (number < 0 || number >= end) throw std::out_of_range(name);
   return static_cast<Number>(number);
 }
@@ -41,8 +46,8 @@ TracedPass read_pass(const Json& event) {
   if (!pass) throw std::out_of_range(name);
   const Json& details = event.at("args");
   const auto begin = event.at("ts").get<double>();
-  return {.step = details.at("step").get<std::int64_t>(),
-          .rank = event.at("pid").get<Rank>(),
+  return {.step = read_number<std::int64_t>(details, "step"),
+          .rank = read_number<Rank>(event, "pid"),
           .stage = read_number<Rank>(details, "stage", schedule::kMaxPipelineStages),
           .part = read_number<int>(details, "part", schedule::kMaxPipelinePasses),
           .entry = {.pass = *pass,

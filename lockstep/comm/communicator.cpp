@@ -168,6 +168,7 @@ Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupS
   std::vector<Rank> members(static_cast<std::size_t>(engine_->world()));
   std::iota(members.begin(), members.end(), 0);
   GroupPlace first{.numbers = std::make_shared<GroupNumbers>()};
+  first.numbers->take(first.number);
   engine_->exclusively([&](transport::Endpoint& shared) {
     group_ = std::make_shared<Group>(shared, std::move(members), std::move(first), std::move(settings));
   });

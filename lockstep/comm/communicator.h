@@ -155,8 +155,8 @@ class Communicator {
   // colour joins none and gets a world of one. 31 groups, those of one rank included, can exist at a time
   // beside the world: with more, all ranks get the same UsageError and this group stays usable. A group ends
   // with the last copy of its communicator and the last of its Work; one that failed, or in which a message
-  // was sent and never received, keeps its place. A process must not split two groups at the same time from
-  // different threads.
+  // was sent and never received, keeps its place. Threads of a process may split different groups at the same
+  // time.
   Communicator split(int colour, int key, std::string name) const;
 
   void all_reduce(Bytes data, const Options& options = {}) const;

@@ -4,35 +4,58 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "lockstep/base/dtype.h"
 
 namespace lockstep::comm {
 
-void ExecutionPool::lend(Operation& operation) {
+std::unique_ptr<Execution> ExecutionPool::take_idle() {
+  // Coming back must need no memory: whoever comes back may have failed for want of it.
+  const std::size_t all = idle_.size() + lent_ + 1;
+  if (idle_.capacity() < all) idle_.reserve(2 * all);
   if (idle_.empty()) idle_.push_back(std::make_unique<Execution>());
-  operation.execution = std::move(idle_.back());
+  std::unique_ptr<Execution> execution = std::move(idle_.back());
   idle_.pop_back();
-  Binding& binding = operation.execution->binding;
+  ++lent_;
+  return execution;
+}
+
+void ExecutionPool::put_back(std::unique_ptr<Execution> execution) {
+  --lent_;
+  idle_.push_back(std::move(execution));
+}
+
+void ExecutionPool::lend(Operation& operation) {
+  std::unique_ptr<Execution> execution = take_idle();
+  Binding& binding = execution->binding;
+  binding.scratch.clear();
+  try {
+    bind(operation, *execution);
+  } catch (const std::exception&) {
+    for (Bytes memory : binding.scratch) scratch_.give_back(memory);
+    put_back(std::move(execution));
+    throw;
+  }
+  operation.execution = std::move(execution);
+}
+
+void ExecutionPool::bind(const Operation& operation, Execution& execution) {
+  Binding& binding = execution.binding;
+  const schedule::Program& program = operation.script->program();
   binding.script = operation.script;
   binding.ports = operation.ports;
   binding.envelope = {.contract = operation.digest, .sequence = operation.sequence};
   binding.arithmetic = operation.arithmetic;
+  binding.buffers.reserve(program.buffer_elements.size());
   binding.buffers.assign(operation.buffers.begin(), operation.buffers.end());
-  binding.scratch.clear();
-  operation.execution->start();
-  const schedule::Program& program = operation.script->program();
-  try {
-    for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
-      binding.scratch.push_back(
-          scratch_.take(program.buffer_elements[i] * size_of(operation.arithmetic.dtype)));
-      binding.buffers.push_back(binding.scratch.back().data());
-    }
-  } catch (const std::exception&) {
-    for (Bytes memory : binding.scratch) scratch_.give_back(memory);
-    idle_.push_back(std::move(operation.execution));
-    throw;
+  binding.scratch.reserve(program.buffer_elements.size() - program.scratch_from);
+  execution.start();
+  for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
+    binding.scratch.push_back(
+        scratch_.take(program.buffer_elements[i] * size_of(operation.arithmetic.dtype)));
+    binding.buffers.push_back(binding.scratch.back().data());
   }
 }
 
@@ -44,20 +67,28 @@ void ExecutionPool::take_back(Operation& operation) {
 void ExecutionPool::take_back_failed(Operation& operation) {
   if (!operation.execution) return;
   operation.execution->release();
-  idle_.push_back(std::move(operation.execution));
+  put_back(std::move(operation.execution));
 }
 
 void ExecutionPool::quarantine(const Operation& operation) {
   const std::vector<std::size_t>& elements = operation.script->program().buffer_elements;
   const std::vector<std::byte*>& buffers = operation.execution->binding.buffers;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    quarantined_.emplace_back(buffers[i], elements[i] * size_of(operation.contract.dtype));
+    quarantine(Bytes{buffers[i], elements[i] * size_of(operation.contract.dtype)});
+  }
+}
+
+void ExecutionPool::quarantine(Bytes memory) {
+  try {
+    quarantined_.push_back(memory);
+  } catch (const std::bad_alloc&) {
+    all_is_quarantined_ = true;
   }
 }
 
 bool ExecutionPool::is_quarantined(Bytes memory) const {
-  return std::any_of(quarantined_.begin(), quarantined_.end(),
-                     [memory](Bytes granted) { return overlap(granted, memory); });
+  return all_is_quarantined_ || std::any_of(quarantined_.begin(), quarantined_.end(),
+                                            [memory](Bytes granted) { return overlap(granted, memory); });
 }
 
 }  // namespace lockstep::comm

@@ -52,7 +52,6 @@ Group::Group(transport::Endpoint& endpoint, std::vector<Rank> member_ranks, Grou
     streams[i].ports = open_ports(endpoint, members, collective_stream(i));
     point_to_point_ports[i] = open_ports(endpoint, members, point_to_point_stream(i));
   }
-  place.numbers->take(place.number);
 }
 
 Group::~Group() {

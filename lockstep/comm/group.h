@@ -33,8 +33,8 @@ struct GroupPlace {
 // that drives the engine.
 class Group {
  public:
-  // Collective in spirit: all members construct it with the same arguments. The number is taken until the
-  // group ends.
+  // Collective in spirit: all members construct it with the same arguments, after they have taken the number.
+  // It is given back when the group ends.
   Group(transport::Endpoint& endpoint, std::vector<Rank> members, GroupPlace place, GroupSettings settings);
   ~Group();
   Group(const Group&) = delete;

@@ -7,8 +7,9 @@
 
 namespace lockstep::comm {
 
-std::optional<std::size_t> agreed_number(std::span<const GroupBid> bids) {
-  for (std::size_t number = 0; number < kMostGroups; ++number) {
+std::optional<std::size_t> agreed_number(std::span<const GroupBid> bids, std::size_t from) {
+  for (std::size_t i = 0; i < kMostGroups; ++i) {
+    const std::size_t number = (from + i) % kMostGroups;
     std::int64_t left_over = 0;
     const bool free = std::all_of(bids.begin(), bids.end(), [&](const GroupBid& bid) {
       if (bid.surplus[number] == GroupBid::kTaken) return false;
@@ -20,14 +21,9 @@ std::optional<std::size_t> agreed_number(std::span<const GroupBid> bids) {
   return std::nullopt;
 }
 
-GroupNumbers::State GroupNumbers::state(std::size_t number) const {
+GroupNumbers::Entry GroupNumbers::entry(std::size_t number) const {
   const std::lock_guard lock(mutex_);
-  return states_[number];
-}
-
-std::set<Rank> GroupNumbers::members(std::size_t number) const {
-  const std::lock_guard lock(mutex_);
-  return members_[number];
+  return entries_[number];
 }
 
 std::uint64_t GroupNumbers::next_sequence() const {
@@ -36,16 +32,32 @@ std::uint64_t GroupNumbers::next_sequence() const {
 }
 
 void GroupNumbers::take(std::size_t number) {
+  LOCKSTEP_CHECK(try_take(number, entry(number).changes), "a number belongs to one group at a time");
+}
+
+bool GroupNumbers::try_take(std::size_t number, std::uint64_t changes) {
   const std::lock_guard lock(mutex_);
-  LOCKSTEP_CHECK(states_[number] == State::fresh || states_[number] == State::ended,
-                 "a number belongs to one group at a time");
-  states_[number] = State::taken;
+  Entry& entry = entries_[number];
+  const bool is_free = entry.state == State::fresh || entry.state == State::ended;
+  if (!is_free || entry.changes != changes) return false;
+  before_[number] = entry.state;
+  entry.state = State::taken;
+  ++entry.changes;
+  return true;
+}
+
+void GroupNumbers::put_back(std::size_t number) {
+  const std::lock_guard lock(mutex_);
+  entries_[number].state = before_[number];
+  ++entries_[number].changes;
 }
 
 void GroupNumbers::give_back(std::size_t number, const End& end) {
   const std::lock_guard lock(mutex_);
-  states_[number] = end.failed ? State::failed : State::ended;
-  members_[number].insert(end.members.begin(), end.members.end());
+  Entry& entry = entries_[number];
+  entry.state = end.failed ? State::failed : State::ended;
+  entry.members.insert(end.members.begin(), end.members.end());
+  ++entry.changes;
   next_sequence_ = std::max(next_sequence_, end.next_sequence);
 }
 

@@ -39,10 +39,10 @@ struct GroupBid {
   static constexpr std::int64_t kTaken = std::numeric_limits<std::int64_t>::max();
 };
 
-// The smallest number that is taken nowhere and under which all that was sent has been received. (No rank
-// receives more than was sent, so a sum of zero means that nothing is left between any two.) Pure: all ranks
-// find the same.
-std::optional<std::size_t> agreed_number(std::span<const GroupBid> bids);
+// The first number, counted from `from` and from the beginning after the end, that is taken nowhere and under
+// which all that was sent has been received. (No rank receives more than was sent, so a sum of zero means
+// that nothing is left between any two.) Pure: all ranks find the same.
+std::optional<std::size_t> agreed_number(std::span<const GroupBid> bids, std::size_t from = 0);
 
 // The numbers of one process. Thread-safe.
 class GroupNumbers {
@@ -56,20 +56,29 @@ class GroupNumbers {
     bool failed = false;
   };
 
-  State state(std::size_t number) const;
-  // Whom groups of this number have had as members.
-  std::set<Rank> members(std::size_t number) const;
+  // What is known of a number at an instant.
+  struct Entry {
+    State state = State::fresh;
+    std::set<Rank> members = {};  // whom groups of this number have had
+    std::uint64_t changes = 0;    // how often it was taken or given back
+  };
+
+  Entry entry(std::size_t number) const;
   std::uint64_t next_sequence() const;
 
   void take(std::size_t number);
+  // The same if nothing has happened to the number since it had so many changes; false otherwise.
+  bool try_take(std::size_t number, std::uint64_t changes);
+  // As if it had not been taken. No message may have been sent under it.
+  void put_back(std::size_t number);
   // Streams on which a group has failed are not used again, for messages and reports of failure may be left
   // on them.
   void give_back(std::size_t number, const End& end);
 
  private:
   mutable std::mutex mutex_;
-  std::array<State, kMostGroups> states_ = {};
-  std::array<std::set<Rank>, kMostGroups> members_;
+  std::array<Entry, kMostGroups> entries_;
+  std::array<State, kMostGroups> before_ = {};  // they were taken
   std::uint64_t next_sequence_ = 0;
 };
 

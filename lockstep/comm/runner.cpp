@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,17 +28,35 @@ using namespace std::chrono_literals;
 // More than writing a long message into the memory of a peer takes.
 constexpr auto kWritingPatience = 200ms;
 
+// Short enough to need no memory.
+constexpr const char* kNoMemory = "no memory left";
+
 std::string message_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    return kNoMemory;
   } catch (const std::exception& exception) {
-    return exception.what();
+    try {
+      return exception.what();
+    } catch (const std::bad_alloc&) {
+      return kNoMemory;
+    }
   }
 }
 
-std::exception_ptr broken(const std::string& why) {
+// Both without what they should say when there is no memory for it.
+std::exception_ptr broken(const std::string& why) try {
   return std::make_exception_ptr(
       Aborted(fmt::format("the group is unusable since an earlier failure: {}", why)));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
+std::exception_ptr not_begun(const Operation& operation, const char* why) try {
+  return std::make_exception_ptr(Aborted(fmt::format("{}: {}", place(operation), why)));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
 }
 
 // Lets in what the peers say about earlier operations.
@@ -77,20 +96,39 @@ bool has_ended(const std::shared_ptr<Operation>& operation) {
 
 // --- The way of an operation
 
+Runner::Runner(transport::Endpoint& endpoint, Helm& helm)
+    : endpoint_(endpoint), helm_(helm), pool_(endpoint) {
+  ready_.reserve(kMostGroups * kStreamsPerGroup);
+}
+
 void Runner::enqueue(const std::shared_ptr<Operation>& operation) {
   LOCKSTEP_FAILPOINT("comm.operation.begun");
   Group& group = *operation->group;
   if (group.failure) return end(*operation, broken(*group.failure));
   if (aborted_) return end(*operation, broken(*aborted_));
-  if (operation->point_to_point) return begin(operation);
+  // Nobody knows of the call yet: if there is no memory for it, it is as if it had not been made.
+  make_room();
+  if (operation->point_to_point) {
+    pool_.lend(*operation);
+    return begin(operation);
+  }
   Group::Stream& stream = group.streams[operation->stream];
   operation->sequence = stream.next_sequence;
-  // Nobody knows of the call yet: if there is no memory for it, it is as if it had not been made.
-  if (stream.queue.empty()) pool_.lend(*operation);
-  ++stream.next_sequence;
   stream.queue.push_back(operation);
+  try {
+    if (stream.queue.size() == 1) pool_.lend(*operation);
+  } catch (...) {
+    stream.queue.pop_back();
+    throw;
+  }
+  ++stream.next_sequence;
   if (stream.queue.size() == 1) begin(operation);
   begin_ready();
+}
+
+// For one more that is under way.
+void Runner::make_room() {
+  if (active_.size() == active_.capacity()) active_.reserve(2 * active_.size() + 8);
 }
 
 // A loop, not a recursion: an operation may end as soon as it begins, and so may thousands behind it.
@@ -102,17 +140,18 @@ void Runner::begin_ready() {
   }
 }
 
+// Others count on it from here on: whatever goes wrong breaks the group.
 void Runner::begin(const std::shared_ptr<Operation>& operation) {
-  publish_notice(*operation, endpoint_);
   try {
+    make_room();
+    publish_notice(*operation, endpoint_);
     if (!operation->execution) pool_.lend(*operation);
+    if (is_refused(operation)) return;
+    advance(operation);
+    if (!has_ended(operation)) active_.push_back(operation);
   } catch (const std::exception& error) {
-    return break_group(
-        operation, std::make_exception_ptr(Aborted(fmt::format("{}: {}", place(*operation), error.what()))));
+    break_group(operation, not_begun(*operation, error.what()));
   }
-  if (is_refused(operation)) return;
-  advance(operation);
-  if (!has_ended(operation)) active_.push_back(operation);
 }
 
 // An operation that hears nothing of its peers looks at them before it begins, and so does the one after it.
@@ -229,33 +268,42 @@ bool Runner::look_at(const std::shared_ptr<Operation>& operation) {
   return true;
 }
 
+// Of the operations of a group that have not ended, `first` before all others. Some come twice.
+template <typename Act>
+void Runner::each_of_group(const std::shared_ptr<Operation>& first, Act act) {
+  const auto act_on = [&](const std::shared_ptr<Operation>& operation) {
+    if (!has_ended(operation)) act(operation);
+  };
+  act_on(first);
+  for (const auto& other : active_) {
+    if (other->group == first->group) act_on(other);
+  }
+  for (Group::Stream& stream : first->group->streams) {
+    for (const auto& other : stream.queue) act_on(other);
+  }
+}
+
 void Runner::break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error) {
   Group& group = *operation->group;
-  const std::string why = message_of(error);
-  group.failure = why;
-  endpoint_.fail(group.first_stream, why);
-  std::vector<std::shared_ptr<Operation>> doomed = {operation};
-  for (const auto& other : active_) {
-    if (other->group == operation->group && other != operation) doomed.push_back(other);
+  group.failure.emplace(message_of(error));
+  try {
+    endpoint_.fail(group.first_stream, *group.failure);
+  } catch (const std::bad_alloc&) {
+    // Peers find out when they hear nothing more.
   }
-  for (Group::Stream& stream : group.streams) {
-    doomed.insert(doomed.end(), stream.queue.begin(), stream.queue.end());
-    stream.queue.clear();
-  }
-  std::erase_if(doomed, has_ended);
   // All at first, for ranks that fail together wait for each other below; then with one patience for all.
-  for (const auto& other : doomed) {
+  each_of_group(operation, [](const auto& other) {
     if (other->execution) other->execution->abandon();
-  }
+  });
   const Deadline patience = Deadline::after(kWritingPatience);
-  for (const auto& other : doomed) {
-    if (has_ended(other)) continue;
+  each_of_group(operation, [&](const auto& other) {
     if (other->execution) {
       other->execution->settle(patience);
       pool_.quarantine(*other);
     }
-    end(*other, other == operation ? error : broken(why));
-  }
+    end(*other, other == operation ? error : broken(*group.failure));
+  });
+  for (Group::Stream& stream : group.streams) stream.queue.clear();
 }
 
 void Runner::break_all(const std::exception_ptr& error) {
@@ -273,7 +321,8 @@ void Runner::abort(const std::string& reason, const GroupNumbers& numbers) {
   if (aborted_) return;
   aborted_ = reason;
   for (std::size_t number = 0; number < kMostGroups; ++number) {
-    if (numbers.state(number) == GroupNumbers::State::taken) endpoint_.fail(first_stream_of(number), reason);
+    const bool is_taken = numbers.entry(number).state == GroupNumbers::State::taken;
+    if (is_taken) endpoint_.fail(first_stream_of(number), reason);
   }
   break_all(std::make_exception_ptr(Aborted(reason)));
 }

@@ -22,10 +22,10 @@ namespace lockstep::comm {
 class Runner {
  public:
   // Both outlive this.
-  Runner(transport::Endpoint& endpoint, Helm& helm) : endpoint_(endpoint), helm_(helm), pool_(endpoint) {}
+  Runner(transport::Endpoint& endpoint, Helm& helm);
 
   // Puts the operation on its stream; it begins, and may end, at once if it is the first there. If it throws,
-  // it is as if the call had not been made.
+  // be it for want of memory, it is as if the call had not been made.
   void enqueue(const std::shared_ptr<Operation>& operation);
 
   // Does what can be done now for all operations; true if anything moved.
@@ -39,7 +39,8 @@ class Runner {
   void look_at_stalled();
 
   // The group of the operation is unusable from now on, here and at its other members. The operation ends
-  // with the error, if it has not ended, and all others of the group with what it says.
+  // with the error, if it has not ended, and all others of the group with what it says. Works without memory,
+  // but then peers may have to find out by themselves.
   void break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error);
   // The same for all operations.
   void break_all(const std::exception_ptr& error);
@@ -55,11 +56,14 @@ class Runner {
 
  private:
   void begin_ready();
+  void make_room();
   void begin(const std::shared_ptr<Operation>& operation);
   bool is_refused(const std::shared_ptr<Operation>& operation);
   bool advance(const std::shared_ptr<Operation>& operation);
   bool look_at(const std::shared_ptr<Operation>& operation);
   bool is_in_use(Bytes memory) const;
+  template <typename Act>
+  void each_of_group(const std::shared_ptr<Operation>& first, Act act);
   void end(Operation& operation, std::exception_ptr error);
   void forget_ended();
 

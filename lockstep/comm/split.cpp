@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <memory>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,43 +19,61 @@
 namespace lockstep::comm {
 namespace {
 
+// How often ranks try to agree. They fail when other threads of theirs split other groups and are quicker.
+constexpr std::size_t kAttempts = 64;
+
 // What this rank can say of the numbers that a part of the group could get.
-GroupBid bid_of(const Group& group, transport::Endpoint& endpoint) {
-  using State = GroupNumbers::State;
+struct Offer {
   GroupBid bid;
-  bid.next_sequence = static_cast<std::int64_t>(group.place.numbers->next_sequence());
+  std::array<std::uint64_t, kMostGroups> changes = {};  // as they were then
+};
+
+Offer offer_of(const Group& group, transport::Endpoint& endpoint) {
+  using State = GroupNumbers::State;
+  Offer offer;
+  offer.bid.next_sequence = static_cast<std::int64_t>(group.place.numbers->next_sequence());
   for (std::size_t number = 0; number < kMostGroups; ++number) {
-    const State state = group.place.numbers->state(number);
-    if (state == State::fresh) continue;
-    if (state != State::ended) {
-      bid.surplus[number] = GroupBid::kTaken;
+    const GroupNumbers::Entry entry = group.place.numbers->entry(number);
+    std::int64_t& surplus = offer.bid.surplus[number];
+    offer.changes[number] = entry.changes;
+    if (entry.state == State::fresh) continue;
+    if (entry.state != State::ended) {
+      surplus = GroupBid::kTaken;
       continue;
     }
-    const std::set<Rank> partners = group.place.numbers->members(number);
     for (Rank member : group.members) {
-      if (member == endpoint.rank() || !partners.contains(member)) continue;
+      if (member == endpoint.rank() || !entry.members.contains(member)) continue;
       for (transport::StreamId i = 0; i < kEndpointStreamsPerGroup; ++i) {
         const transport::Channel& channel = endpoint.channel(member, first_stream_of(number) + i);
-        bid.surplus[number] += static_cast<std::int64_t>(channel.sends_done() - channel.receives_done());
+        surplus += static_cast<std::int64_t>(channel.sends_done() - channel.receives_done());
       }
     }
   }
-  return bid;
+  return offer;
 }
 
-GroupPlace agreed_place(const Group& parent, std::span<const GroupBid> bids, std::string_view name) {
-  const std::optional<std::size_t> number = agreed_number(bids);
-  if (!number) {
-    throw UsageError(fmt::format(
-        "cannot make group '{}': the {} that are possible beside the world exist already or have failed; "
-        "let go of one first",
-        name, kMostGroups - 1));
+// A number that is this group's from now on, unless it is not kept.
+class Claim {
+ public:
+  Claim(std::shared_ptr<GroupNumbers> numbers, std::size_t number, std::uint64_t changes)
+      : numbers_(std::move(numbers)), number_(number), holds_(numbers_->try_take(number, changes)) {}
+  ~Claim() {
+    if (holds_) numbers_->put_back(number_);
   }
-  GroupPlace place{.numbers = parent.place.numbers, .number = *number};
-  for (const GroupBid& bid : bids) {
-    place.first_sequence = std::max(place.first_sequence, static_cast<std::uint64_t>(bid.next_sequence));
-  }
-  return place;
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+  bool holds() const { return holds_; }
+  void keep() { holds_ = false; }
+
+ private:
+  std::shared_ptr<GroupNumbers> numbers_;  // shared by all groups of the process
+  std::size_t number_;
+  bool holds_;
+};
+
+std::uint64_t first_sequence(std::span<const GroupBid> bids) {
+  return static_cast<std::uint64_t>(std::ranges::max(bids, {}, &GroupBid::next_sequence).next_sequence);
 }
 
 // The ranks that `me` will be together with, in the order of the new group.
@@ -71,31 +88,64 @@ std::vector<std::size_t> companions(std::span<const GroupBid> bids, std::size_t 
   return chosen;
 }
 
+struct Part {
+  std::vector<Rank> members;  // ranks of the endpoint
+  GroupSettings settings;
+};
+
+Part part_of(const Group& parent, std::span<const std::size_t> ranks, std::string name) {
+  Part part{.members = {}, .settings = parent.settings};
+  part.settings.name = std::move(name);
+  part.settings.hosts.clear();
+  for (const std::size_t rank : ranks) {
+    part.members.push_back(parent.members[rank]);
+    if (!parent.settings.hosts.empty()) part.settings.hosts.push_back(parent.settings.hosts[rank]);
+  }
+  return part;
+}
+
 }  // namespace
 
+// Ranks agree on a number, claim it, and tell each other whether they got it: another thread of one of them
+// may have claimed it for another group meanwhile. Then they try again, from a place that those of the other
+// group do not try from.
 Communicator Communicator::split(int colour, int key, std::string group_name) const {
   const auto me = static_cast<std::size_t>(rank());
-  std::vector<GroupBid> bids(static_cast<std::size_t>(size()));
-  engine_->exclusively([&](transport::Endpoint& endpoint) { bids[me] = bid_of(*group_, endpoint); });
-  bids[me].colour = colour;
-  bids[me].key = key;
-  all_gather(std::as_writable_bytes(std::span(bids)),
-             {.dtype = DType::int64, .algorithm = Algorithm::direct});
-  GroupPlace place = agreed_place(*group_, bids, group_name);
+  const auto exchange = [&](auto& values) {
+    all_gather(std::as_writable_bytes(std::span(values)),
+               {.dtype = DType::int64, .algorithm = Algorithm::direct});
+  };
+  for (std::size_t attempt = 0; attempt < kAttempts; ++attempt) {
+    Offer offer;
+    engine_->exclusively([&](transport::Endpoint& endpoint) { offer = offer_of(*group_, endpoint); });
+    std::vector<GroupBid> bids(static_cast<std::size_t>(size()));
+    bids[me] = offer.bid;
+    bids[me].colour = colour;
+    bids[me].key = key;
+    exchange(bids);
+    const auto number = agreed_number(bids, attempt * (group_->place.number + 1));
+    if (!number) break;
+    Claim claim(group_->place.numbers, *number, offer.changes[*number]);
+    std::vector<std::int64_t> claimed(static_cast<std::size_t>(size()));
+    claimed[me] = claim.holds() ? 1 : 0;
+    exchange(claimed);
+    if (std::ranges::count(claimed, 1) != size()) continue;
 
-  GroupSettings settings = group_->settings;
-  settings.name = std::move(group_name);
-  settings.hosts.clear();
-  std::vector<Rank> members;
-  for (std::size_t companion : companions(bids, me)) {
-    members.push_back(group_->members[companion]);
-    if (!group_->settings.hosts.empty()) settings.hosts.push_back(group_->settings.hosts[companion]);
+    GroupPlace place{
+        .numbers = group_->place.numbers, .number = *number, .first_sequence = first_sequence(bids)};
+    Part part = part_of(*group_, companions(bids, me), std::move(group_name));
+    std::shared_ptr<Group> group;
+    engine_->exclusively([&](transport::Endpoint& endpoint) {
+      group = std::make_shared<Group>(endpoint, std::move(part.members), std::move(place),
+                                      std::move(part.settings));
+    });
+    claim.keep();
+    return {engine_, std::move(group)};
   }
-  std::shared_ptr<Group> group;
-  engine_->exclusively([&](transport::Endpoint& endpoint) {
-    group = std::make_shared<Group>(endpoint, std::move(members), std::move(place), std::move(settings));
-  });
-  return {engine_, std::move(group)};
+  throw UsageError(fmt::format(
+      "cannot make group '{}': the {} that are possible beside the world exist already or have failed; "
+      "let go of one first",
+      group_name, kMostGroups - 1));
 }
 
 }  // namespace lockstep::comm

@@ -204,6 +204,8 @@ void check_metrics(const RunSpec& run, const Checker& checker) {
 void check_run(const RunSpec& run, const Places& places) {
   const Checker checker(places);
   check_conditions(run, checker);
+  checker.require(!run.job.dump_folder.empty(), {"job.dump_folder"},
+                  "job.dump_folder is empty: name the folder of the run");
   check_model(run, checker);
   check_data(run, checker);
   check_parallelism(run, checker);

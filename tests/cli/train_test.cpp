@@ -2,6 +2,8 @@
 //
 // `lockstep prepare` and `lockstep train` as users call them, on a text small enough for a test.
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -183,6 +185,20 @@ TEST_F(TrainProgram, ACorpusThatIsCutMeanwhileIsBadData) {
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 65) << finished.error_output;
   EXPECT_THAT(finished.error_output, HasSubstr("corpus.bin at byte 10: the file ends here"));
+}
+
+// As of those behind the first 2^28 of a file, which are not read before the run begins.
+TEST_F(TrainProgram, ATokenThatIsFoundBadMeanwhileIsBadData) {
+  Program program({"train", run_, "--workers", "2", "--training.steps", "1000000", "--validation.freq", "0",
+                   "--job.dump_folder", folder_.path("late")});
+  wait_for_a_step("late");
+  const std::string corpus = folder_.path("corpus.bin");
+  const auto middle = static_cast<std::streamoff>(std::filesystem::file_size(corpus) / 4 * 2);
+  std::fstream(corpus, std::ios::binary | std::ios::in | std::ios::out).seekp(middle).write("\xff\xff", 2);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 65) << finished.error_output;
+  EXPECT_THAT(finished.error_output,
+              HasSubstr(corpus + " at byte " + std::to_string(middle) + ": token 65535 is not below"));
 }
 
 TEST_F(TrainProgram, AFrozenWorkerIsNamedAtTheDeadline) {

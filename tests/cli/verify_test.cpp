@@ -235,6 +235,14 @@ TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
   }
 }
 
+TEST(BenchTrain, NeedsAStepAfterTheFirst) {
+  for (const char* flag : {"--steps", "--training.steps"}) {
+    const Finished finished = run_program({"bench", "train", "--preset", "llama-tiny", flag, "1"});
+    EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
+    EXPECT_EQ(lines_in(finished.error_output), 1) << finished.error_output;
+  }
+}
+
 TEST(BenchTrain, RefusesWhatPytorchCannotBeComparedWith) {
   const Finished finished = run_program({"bench", "train", "--dtype", "fp16", "--against", "pytorch"});
   EXPECT_EQ(finished.exit_code, 2);

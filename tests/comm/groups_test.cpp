@@ -2,10 +2,12 @@
 //
 // Groups that come and go.
 #include <array>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -74,6 +76,33 @@ TEST_P(Groups, OfGroups) {
       EXPECT_EQ(alone.size(), 1);
       expect_it_adds(alone);
     }
+  });
+}
+
+// Ranks that do so in different orders would otherwise give the same place to two groups.
+TEST_P(Groups, ThreadsSplitDifferentOnesAtTheSameTime) {
+  run(3, [](Communicator& world) {
+    const std::array parents = {world.split(0, world.rank(), "a"), world.split(0, -world.rank(), "b"),
+                                world.split(world.rank() / 2, 0, "c")};
+    std::array<std::exception_ptr, parents.size()> errors;
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < parents.size(); ++i) {
+        threads.emplace_back([&, i] {
+          try {
+            for (int turn = 0; turn < 30; ++turn) {
+              expect_it_adds(parents[i].split(turn % 2, 0, fmt::format("{} {}", parents[i].name(), turn)));
+            }
+          } catch (...) {
+            errors[i] = std::current_exception();
+          }
+        });
+      }
+    }
+    for (const std::exception_ptr& error : errors) {
+      if (error) std::rethrow_exception(error);
+    }
+    expect_it_adds(world);
   });
 }
 
@@ -158,6 +187,9 @@ TEST(GroupNumbers, TheSmallestThatIsFreeForAllIsTaken) {
   three[0].surplus[0] = comm::GroupBid::kTaken;
   three[2].surplus[1] = comm::GroupBid::kTaken;
   EXPECT_EQ(comm::agreed_number(three), 2u);
+  EXPECT_EQ(comm::agreed_number(three, 5), 5u);
+  three[1].surplus[comm::kMostGroups - 1] = comm::GroupBid::kTaken;
+  EXPECT_EQ(comm::agreed_number(three, comm::kMostGroups - 1), 2u);
   three[1].surplus.fill(comm::GroupBid::kTaken);
   EXPECT_EQ(comm::agreed_number(three), std::nullopt);
 }
@@ -176,18 +208,30 @@ TEST(GroupNumbers, ThoseOfFailedGroupsStayTaken) {
   comm::GroupNumbers numbers;
   numbers.take(0);
   numbers.take(1);
-  EXPECT_EQ(numbers.state(1), State::taken);
+  EXPECT_EQ(numbers.entry(1).state, State::taken);
   const std::vector<Rank> pair = {0, 2};
   const std::vector<Rank> other = {0, 5};
   numbers.give_back(0, {.members = pair, .next_sequence = 10, .failed = true});
   numbers.give_back(1, {.members = pair, .next_sequence = 7});
-  EXPECT_EQ(numbers.state(0), State::failed);
-  EXPECT_EQ(numbers.state(1), State::ended);
+  EXPECT_EQ(numbers.entry(0).state, State::failed);
+  EXPECT_EQ(numbers.entry(1).state, State::ended);
   EXPECT_EQ(numbers.next_sequence(), 10u);
   EXPECT_THROW(numbers.take(0), InternalError);
   EXPECT_NO_THROW(numbers.take(1));
   numbers.give_back(1, {.members = other, .next_sequence = 8});
-  EXPECT_THAT(numbers.members(1), testing::ElementsAre(0, 2, 5));
+  EXPECT_THAT(numbers.entry(1).members, testing::ElementsAre(0, 2, 5));
+}
+
+TEST(GroupNumbers, AClaimHoldsOnlyWhatHasNotChanged) {
+  using State = comm::GroupNumbers::State;
+  comm::GroupNumbers numbers;
+  const std::uint64_t before = numbers.entry(3).changes;
+  EXPECT_TRUE(numbers.try_take(3, before));
+  EXPECT_FALSE(numbers.try_take(3, numbers.entry(3).changes));
+  numbers.put_back(3);
+  EXPECT_EQ(numbers.entry(3).state, State::fresh);
+  EXPECT_FALSE(numbers.try_take(3, before)) << "messages may have been sent under it meanwhile";
+  EXPECT_TRUE(numbers.try_take(3, numbers.entry(3).changes));
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Groups, testing::Values("loopback", "shm", "tcp"),

@@ -121,7 +121,8 @@ TEST(Corpus, RefusesTokensBeyondTheVocabularyWhenRead) {
   std::vector<Token> tokens(2);
   source->copy(1, tokens);
   EXPECT_THAT(tokens, ElementsAre(2, 3));
-  EXPECT_THROW(source->copy(2, tokens), DataError);
+  EXPECT_EQ(error_of<DataError>([&] { source->copy(2, tokens); }),
+            path + " at byte 6: token 400 is not below the vocabulary of 300");
 }
 
 TEST(Corpus, ThatBecomesShorterIsNoticed) {

@@ -3,6 +3,7 @@
 // The names of things that users type.
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
+#include "lockstep/comm/connect.h"
 #include "lockstep/kernels/reduce.h"
 #include "lockstep/schedule/collective/collective.h"
 
@@ -27,5 +28,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   require_named(kernels::parse_reduce_op, text);
   require_named(schedule::parse_op, text);
   require_named(schedule::parse_algorithm, text);
+  require_named(comm::parse_carrier, text);
   return 0;
 }

@@ -69,6 +69,11 @@ TEST(CheckRun, KeepsARunInItsFolder) {
   EXPECT_NO_THROW(parse_run("[metrics]\nsave_tb_folder = \"a/b\"", "run.toml"));
 }
 
+TEST(CheckRun, ARunHasAFolder) {
+  EXPECT_EQ(error_of("[job]\ndump_folder = \"\""),
+            "run.toml:2: job.dump_folder is empty: name the folder of the run");
+}
+
 TEST(CheckRun, ComparesTrainingKeys) {
   EXPECT_THAT(error_of("[training]\nsteps = 10\n[lr_scheduler]\nwarmup_steps = 11"),
               HasSubstr("run.toml:4: lr_scheduler.warmup_steps = 11 is more than training.steps = 10"));

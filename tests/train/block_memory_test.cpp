@@ -4,6 +4,8 @@
 #include "lockstep/plan/block_memory.h"
 
 #include <atomic>
+#include <cstddef>
+#include <cstring>
 
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -34,14 +36,21 @@ void uncount(void* context) {
   delete one;
 }
 
+// libtorch 1.x and the first 2.x want a const allocate(), later ones another and copy_data(): what is not
+// asked for is a function like any other, and so nothing here says `override`.
 class CountingAllocator final : public at::Allocator {
  public:
-  at::DataPtr allocate(std::size_t bytes) const override {
+  at::DataPtr allocate(std::size_t bytes) const { return counted_memory(bytes); }
+  at::DataPtr allocate(std::size_t bytes) { return counted_memory(bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const { std::memcpy(to, from, bytes); }
+  at::DeleterFnPtr raw_deleter() const { return nullptr; }
+
+ private:
+  static at::DataPtr counted_memory(std::size_t bytes) {
     auto* one = new Counted{c10::GetDefaultCPUAllocator()->allocate(bytes), static_cast<std::int64_t>(bytes)};
     counted += one->bytes;
     return {one->memory.get(), one, uncount, at::kCPU};
   }
-  at::DeleterFnPtr raw_deleter() const override { return nullptr; }
 };
 
 class CountedAllocations {

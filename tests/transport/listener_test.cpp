@@ -6,6 +6,7 @@
 #include <future>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -182,6 +183,25 @@ TEST(Listener, ItsDescriptorTellsWhetherSomebodyIsThere) {
   }
   EXPECT_FALSE(is_ready(0));
   EXPECT_FALSE(listener.try_accept());
+}
+
+// Who proved itself is not let go without a word either.
+TEST(Listener, CountsThoseThatProvedThemselvesAndFoundNoRoom) {
+  Listener listener(any_port(), credentials(0), {.max_ready = 2});
+  std::vector<AuthenticatedConnection> dialers;
+  for (Rank rank = 1; rank <= 4; ++rank) {
+    dialers.push_back(dial(listener.address(), credentials(rank), soon()));
+  }
+  std::byte nothing{};
+  for (const std::size_t late : {2, 3}) {
+    EXPECT_THROW(dialers[late].connection->read_all(Bytes(&nothing, 1), soon()), PeerLost);
+  }
+  EXPECT_EQ(listener.counters().accepted, 2u);
+  EXPECT_EQ(listener.counters().overflowed, 2u);
+  EXPECT_EQ(listener.accept(soon()).peer.rank, 1);
+  EXPECT_EQ(listener.accept(soon()).peer.rank, 2);
+  const auto next = dial(listener.address(), credentials(5), soon());
+  EXPECT_EQ(listener.accept(soon()).peer.rank, 5);
 }
 
 TEST(Listener, WaitingAndDialingCanBeGivenUp) {

@@ -90,7 +90,11 @@ spec::RunSpec run_of(const Texts& texts, const std::vector<std::string>& key_fla
                                     "--metrics.enable_tensorboard",
                                     "false"};
   flags.insert(flags.end(), key_flags.begin(), key_flags.end());
-  return spec::parse_run("", "lockstep bench train", flags);
+  spec::RunSpec run = spec::parse_run("", "lockstep bench train", flags);
+  if (run.training.steps < 2) {
+    throw UsageError("lockstep bench train needs at least 2 steps: the first is not counted");
+  }
+  return run;
 }
 
 }  // namespace

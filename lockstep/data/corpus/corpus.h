@@ -32,10 +32,10 @@ struct CorpusOptions {
 };
 
 // Opens what a user calls a corpus:
-//   data/kjv              data/kjv.bin and .idx, or data/kjv_text_document.bin and .idx (Megatron)
-//   data/kjv.bin          the same when data/kjv.idx is there; else llm.c or nanoGPT, told apart by the
-//   header 'data/web_train_*.bin'  all files that match (* and ? in the last part of the path), by name, as
-//   one corpus data/                 all .bin files of the folder, by name, as one corpus
+//   data/kjv                data/kjv.bin and .idx, or data/kjv_text_document.bin and .idx (Megatron)
+//   data/kjv.bin            the same when data/kjv.idx is there; else llm.c by its header, or nanoGPT
+//   'data/web_train_*.bin'  all files that match (* and ? in the last part of the path) as one, by name
+//   data/                   all .bin files of the folder as one, by name
 // UsageError when there is no such file, DataError when one is corrupt.
 std::unique_ptr<TokenSource> open_corpus(const std::string& path, const CorpusOptions& options);
 

@@ -13,16 +13,16 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/parallel/data/distributed_data_parallel.h"
 #include "lockstep/parallel/data/gradient_buckets.h"
 
-namespace torch::autograd {
-struct Node;
-}
-
 namespace lockstep::parallel {
+
+// To a node of a graph: a std::shared_ptr, or an intrusive one in the latest libtorch 2.x.
+using GraphNode = decltype(torch::autograd::impl::grad_accumulator(at::Tensor()));
 
 class GradientReducer {
  public:
@@ -40,14 +40,14 @@ class GradientReducer {
   struct Parameter {
     std::string name;
     at::Tensor tensor;
-    at::ScalarType dtype;                                     // as it was at construction
-    std::vector<std::int64_t> sizes;                          // as they were at construction
-    std::shared_ptr<torch::autograd::Node> accumulator = {};  // shared with graphs; ours keeps the hook alive
-    std::uintptr_t after = 0;                                 // the hook after accumulation
-    unsigned before = 0;                                      // the hook before it
-    bool expected = true;  // may get a gradient; only a known graph says no
-    bool reached = false;  // in this pass
-    bool used = false;     // since the last average
+    at::ScalarType dtype;             // as it was at construction
+    std::vector<std::int64_t> sizes;  // as they were at construction
+    GraphNode accumulator = {};       // shared with graphs; ours keeps the hook alive
+    std::uintptr_t after = 0;         // the hook after accumulation
+    unsigned before = 0;              // the hook before it
+    bool expected = true;             // may get a gradient; only a known graph says no
+    bool reached = false;             // in this pass
+    bool used = false;                // since the last average
   };
 
   void take_parameters();

@@ -26,7 +26,6 @@
 namespace lockstep::transport {
 namespace {
 
-constexpr std::size_t kMaxReady = 4096;  // proved, but not yet taken by accept()
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{20};
 
 Descriptor open_checked(const Address& address, const Credentials& credentials) {
@@ -195,7 +194,7 @@ class Listener::Impl {
   void on_end(Stranger& who, Stranger::End end, const std::string& why) {
     switch (end) {
       case Stranger::End::accepted:
-        deliver(who.take());
+        deliver(who);
         break;
       case Stranger::End::refused:
         count(&ListenerCounters::refused);
@@ -210,12 +209,20 @@ class Listener::Impl {
     strangers_.remove_if([&](const std::shared_ptr<Stranger>& one) { return one.get() == &who; });
   }
 
-  void deliver(AuthenticatedConnection peer) {
+  void deliver(Stranger& who) {
+    if (keep(who)) return;
+    count(&ListenerCounters::overflowed);
+    report(who.describe(), "too many connections that proved themselves wait to be accepted");
+  }
+
+  // False when there is no room; then it is closed once it has been told of.
+  bool keep(Stranger& who) {
     const std::lock_guard lock(mutex_);
+    if (ready_.size() >= limits_.max_ready) return false;
+    ready_.push_back(who.take());
     ++counters_.accepted;
-    if (ready_.size() == kMaxReady) return;
-    ready_.push_back(std::move(peer));
     tell();
+    return true;
   }
 
   void count(std::uint64_t ListenerCounters::*counter) {

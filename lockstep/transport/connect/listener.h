@@ -26,6 +26,7 @@ struct Credentials {
 struct ListenerLimits {
   std::size_t max_pending = 256;  // strangers that have not proved themselves; more are closed
   std::chrono::milliseconds handshake_timeout{5'000};  // for each of them
+  std::size_t max_ready = 4096;  // that proved themselves and wait for accept(); more are closed
 };
 
 // How often strangers were turned away, by reason.
@@ -33,7 +34,7 @@ struct ListenerCounters {
   std::uint64_t accepted = 0;
   std::uint64_t refused = 0;     // wrong, missing, replayed or reflected proof, garbage
   std::uint64_t timed_out = 0;   // silent or slow
-  std::uint64_t overflowed = 0;  // closed because too many were pending
+  std::uint64_t overflowed = 0;  // closed because too many were pending, or waited for accept()
 };
 
 // Listens and authenticates; nothing a stranger sends or does not send holds up the others. Refusals are

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls in a process that has no memory left at all.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/transport/loopback/endpoint.h"
+
+#include "tests/comm/failures.h"
+#include "tests/support/ranks.h"
+
+namespace {
+
+constexpr std::size_t kPlenty = std::numeric_limits<std::size_t>::max();
+thread_local std::size_t allocations_left = kPlenty;
+
+}  // namespace
+
+// These take the place of the library's in the whole program.
+void* operator new(std::size_t bytes) {
+  if (allocations_left == 0) throw std::bad_alloc();
+  if (allocations_left != kPlenty) --allocations_left;
+  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
+  std::free(memory);
+}
+
+namespace lockstep::test {
+namespace {
+
+using comm::Communicator;
+
+using Call = std::function<void(Communicator&, Bytes)>;
+
+constexpr std::size_t kElements = 1000;
+
+// What became of a call that had memory for so many allocations.
+struct Starved {
+  bool ran_out = false;  // it wanted more than that
+  bool threw = false;
+};
+
+Starved with_memory_for(std::size_t allocations, const std::function<void()>& call) {
+  Starved result;
+  allocations_left = allocations;
+  try {
+    call();
+  } catch (const std::exception&) {
+    result.threw = true;
+  }
+  result.ran_out = allocations_left == 0;
+  allocations_left = kPlenty;
+  return result;
+}
+
+// Both ranks make one call, rank 0 with memory for so many allocations. If it fails, either nobody has
+// noticed and it can be made again, or the group is broken on both sides. A rank that had got all it wanted
+// learns that from its next call.
+Starved call_with(std::size_t allocations, const Call& call, bool was_made_before) {
+  Starved starved;
+  std::array<std::string, 2> failures;
+  run_ranks(transport::make_loopback(2), {.name = "dp", .timeout = std::chrono::seconds(20)},
+            [&](Communicator& comm) {
+              std::vector<float> ones(kElements, 1.0F);
+              std::vector<float> others(kElements);
+              const Bytes data = std::as_writable_bytes(std::span(ones));
+              if (was_made_before) call(comm, std::as_writable_bytes(std::span(others)));
+              const bool starves = comm.rank() == 0;
+              if (starves) starved = with_memory_for(allocations, [&] { call(comm, data); });
+              std::string& failure = failures[static_cast<std::size_t>(comm.rank())];
+              failure = !starves || starved.threw ? failure_of([&] { call(comm, data); }) : "nothing";
+              if (failure != "nothing") return;
+              EXPECT_EQ(ones, std::vector<float>(kElements, 2.0F)) << "rank " << comm.rank();
+              failure = failure_of([&] { comm.barrier(); });
+            });
+  EXPECT_EQ(failures[0] != "nothing", failures[1] != "nothing") << failures[0] << " / " << failures[1];
+  EXPECT_THAT(failures, testing::Each(testing::Not(testing::HasSubstr("Timeout")))) << "they are told";
+  return starved;
+}
+
+// However much memory there is. The first hundreds of allocations, of which most are for the plan, are tried
+// one by one, more of them in larger and larger steps.
+void expect_consistent_ends(const Call& call, bool was_made_before = false) {
+  for (std::size_t allocations = 0; allocations < 1'000'000; allocations += 1 + allocations / 64) {
+    SCOPED_TRACE(allocations);
+    if (!call_with(allocations, call, was_made_before).ran_out || testing::Test::HasFailure()) return;
+  }
+  ADD_FAILURE() << "a call makes no million allocations";
+}
+
+TEST(Starved, ACollectiveFailsOnAllRanksOrOnNone) {
+  for (const comm::Algorithm algorithm :
+       {comm::Algorithm::direct, comm::Algorithm::ring, comm::Algorithm::one_shot}) {
+    expect_consistent_ends(
+        [algorithm](Communicator& comm, Bytes data) { comm.all_reduce(data, {.algorithm = algorithm}); });
+  }
+}
+
+// Its plan is known, and what it runs with is there.
+TEST(Starved, SoDoesOneThatWasMadeBefore) {
+  expect_consistent_ends([](Communicator& comm, Bytes data) { comm.all_reduce(data); }, true);
+}
+
+TEST(Starved, SoDoesOneInTheBackground) {
+  expect_consistent_ends([](Communicator& comm, Bytes data) { comm.all_reduce_async(data).wait(); });
+}
+
+TEST(Starved, SoDoMessages) {
+  expect_consistent_ends([](Communicator& comm, Bytes data) {
+    std::vector<float> two(kElements, 2.0F);
+    if (comm.rank() == 0) {
+      comm.recv(1, data);
+    } else {
+      comm.send(0, std::as_writable_bytes(std::span(two)));
+      std::copy(two.begin(), two.end(), reinterpret_cast<float*>(data.data()));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is typed behind the name of the program, one argument per line. Nothing of it is done.
+#include "lockstep/base/error.h"
+#include "lockstep/cli/command_line.h"
+
+#include "tests/fuzz/fuzz.h"
+
+using namespace lockstep;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input input(data, size);
+  std::vector<std::string> arguments;
+  while (!input.empty()) arguments.emplace_back(input.line());
+  fuzz::accepts<UsageError>([&] {
+    const cli::CommandLine line(arguments);
+    fuzz::require(line.answer().empty() || !line.has_action(), "an answer is all that is asked for");
+    fuzz::require(!arguments.empty() || !line.has_action(), "who asks for nothing gets nothing");
+  });
+  return 0;
+}
