@@ -74,26 +74,28 @@ struct Crossing {
   double ranks = 0;
 };
 
-// An all_to_all: all that the ranks of a host have for those of others, by way of its owners, of which the
-// busiest sends `sent` elements.
-Crossing crossing_of_blocks(const CollectiveSpec& spec, const std::vector<int>& ranks_per_host, double sent) {
-  const auto [smallest, largest] = std::minmax_element(ranks_per_host.begin(), ranks_per_host.end());
-  const double blocks = static_cast<double>(*largest) * (spec.world - *largest);
-  const double leaving = blocks * static_cast<double>(spec.count) / *smallest;
-  return {.fraction = sent > 0 ? std::min(1.0, leaving / sent) : 0, .ranks = static_cast<double>(*smallest)};
+// All that the ranks of the largest host have for those of other hosts in an all_to_all.
+double leaving_elements(const CollectiveSpec& spec, double local) {
+  return local * (spec.world - local) * static_cast<double>(spec.count);
 }
 
+// `sent`: the elements that the busiest rank sends.
 Crossing crossing_of(const CollectiveSpec& spec, const std::vector<int>& ranks_per_host, double sent) {
   if (ranks_per_host.size() == 1) return {};
   const double local = *std::max_element(ranks_per_host.begin(), ranks_per_host.end());
   const double hosts = static_cast<double>(ranks_per_host.size());
+  // At least so many times what the busiest rank sends.
+  const double leaving = spec.op == Op::all_to_all && sent > 0 ? leaving_elements(spec, local) / sent : 0;
   switch (spec.algorithm) {
     case Algorithm::ring:
     case Algorithm::tree:
     case Algorithm::mesh:
-      return {.fraction = 1, .ranks = 1};  // neighbours: one rank at each end of a host
+      return {.fraction = 1, .ranks = std::max(1.0, leaving)};  // neighbours: one rank at each end of a host
     case Algorithm::hierarchical:
-      if (spec.op == Op::all_to_all) return crossing_of_blocks(spec, ranks_per_host, sent);
+      if (spec.op == Op::all_to_all) {
+        const double owners = *std::min_element(ranks_per_host.begin(), ranks_per_host.end());
+        return {.fraction = std::min(1.0, leaving / owners), .ranks = owners};
+      }
       // The share that crosses is what one exchange between hosts needs; it is spread over the local ranks.
       return {.fraction = (hosts - 1) / hosts / local, .ranks = local};
     default:
