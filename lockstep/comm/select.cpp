@@ -31,6 +31,15 @@ std::size_t segment_elements(std::size_t bytes, std::size_t element_bytes, int d
   return static_cast<std::size_t>(bounded) / element_bytes;
 }
 
+// Copying one block from a message or to one, beside its bytes.
+constexpr double kCopyUs = 0.05;
+
+// All but these pass blocks on from rank to rank, each time with others in one message.
+bool relays(const CollectiveSpec& spec) {
+  return spec.op == Op::all_to_all && spec.algorithm != Algorithm::direct &&
+         spec.algorithm != Algorithm::one_shot;
+}
+
 // Messages that the busiest rank handles, sent and received alike.
 double messages_of(const CollectiveSpec& spec, int depth) {
   const int peers = spec.world - 1;
@@ -39,9 +48,24 @@ double messages_of(const CollectiveSpec& spec, int depth) {
       return spec.op == Op::all_reduce ? 4.0 * peers : 2.0 * peers;
     case Algorithm::one_shot:
       return 2.0 * peers;
+    case Algorithm::ring:
+    case Algorithm::mesh:
+      return spec.op == Op::all_to_all ? 4.0 * depth : 2.0 * depth;  // in both directions
     default:
       return 2.0 * depth;
   }
+}
+
+double messages_us(const CollectiveSpec& spec, int depth, const std::vector<int>& hosts,
+                   const LinkModel& model) {
+  if (spec.op != Op::all_to_all || spec.algorithm != Algorithm::hierarchical) {
+    return messages_of(spec, depth) * (hosts.size() > 1 ? model.network : model.memory).message_us;
+  }
+  // Directly among the ranks of the host, and what owners hand out; then among hosts.
+  const auto [smallest, largest] = std::minmax_element(hosts.begin(), hosts.end());
+  const double inside = 2.0 * (*largest - 1) + (*largest - *smallest);
+  const double between = 2.0 * (static_cast<double>(hosts.size()) - 1);
+  return inside * model.memory.message_us + between * model.network.message_us;
 }
 
 // How much of what a rank sends leaves its host, and how many ranks of a host do so at once.
@@ -50,16 +74,28 @@ struct Crossing {
   double ranks = 0;
 };
 
-Crossing crossing_of(const CollectiveSpec& spec, const std::vector<int>& ranks_per_host) {
+// All that the ranks of the largest host have for those of other hosts in an all_to_all.
+double leaving_elements(const CollectiveSpec& spec, double local) {
+  return local * (spec.world - local) * static_cast<double>(spec.count);
+}
+
+// `sent`: the elements that the busiest rank sends.
+Crossing crossing_of(const CollectiveSpec& spec, const std::vector<int>& ranks_per_host, double sent) {
   if (ranks_per_host.size() == 1) return {};
   const double local = *std::max_element(ranks_per_host.begin(), ranks_per_host.end());
   const double hosts = static_cast<double>(ranks_per_host.size());
+  // At least so many times what the busiest rank sends.
+  const double leaving = spec.op == Op::all_to_all && sent > 0 ? leaving_elements(spec, local) / sent : 0;
   switch (spec.algorithm) {
     case Algorithm::ring:
     case Algorithm::tree:
     case Algorithm::mesh:
-      return {.fraction = 1, .ranks = 1};  // neighbours: one rank at each end of a host
+      return {.fraction = 1, .ranks = std::max(1.0, leaving)};  // neighbours: one rank at each end of a host
     case Algorithm::hierarchical:
+      if (spec.op == Op::all_to_all) {
+        const double owners = *std::min_element(ranks_per_host.begin(), ranks_per_host.end());
+        return {.fraction = std::min(1.0, leaving / owners), .ranks = owners};
+      }
       // The share that crosses is what one exchange between hosts needs; it is spread over the local ranks.
       return {.fraction = (hosts - 1) / hosts / local, .ranks = local};
     default:
@@ -71,17 +107,22 @@ Candidate rate(CollectiveSpec spec, DType dtype, const Topology& topology, const
   const std::vector<int> hosts = topology.ranks_per_host();
   const schedule::PredictedCost cost = schedule::predict_cost(spec);
   const auto element_bytes = static_cast<double>(size_of(dtype));
-  const double sent = element_bytes * static_cast<double>(*std::max_element(cost.elements_sent.begin(),
-                                                                            cost.elements_sent.end()));
+  const auto sent_elements =
+      static_cast<double>(*std::max_element(cost.elements_sent.begin(), cost.elements_sent.end()));
+  const double sent = element_bytes * sent_elements;
   const double combined = element_bytes * static_cast<double>(cost.elements_combined) / spec.world;
-  const Crossing crossing = crossing_of(spec, hosts);
+  const Crossing crossing = crossing_of(spec, hosts, sent_elements);
   const Link& slowest = hosts.size() > 1 ? model.network : model.memory;
 
   Candidate candidate;
   candidate.latency_us = cost.depth * slowest.latency_us;
-  candidate.messages_us = messages_of(spec, cost.depth) * slowest.message_us;
+  candidate.messages_us = messages_us(spec, cost.depth, hosts, model);
   candidate.memory_us =
       sent * (1 - crossing.fraction) / (model.memory.gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+  if (relays(spec) && spec.count > 0) {
+    candidate.messages_us += kCopyUs * sent_elements / static_cast<double>(spec.count);
+    candidate.memory_us += sent / (model.memory.gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+  }
   candidate.network_us = sent * crossing.fraction * crossing.ranks /
                          (model.network.gigabytes_per_second * kBytesPerGigabyteMicrosecond);
   candidate.add_us = combined / (model.add_gigabytes_per_second * kBytesPerGigabyteMicrosecond);

@@ -6,6 +6,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/footprint.h"
 #include "lockstep/cli/bench/sizes.h"
+#include "lockstep/schedule/collective/generate.h"
 
 namespace lockstep::cli {
 namespace {
@@ -31,6 +32,27 @@ TEST(BenchFootprint, CountsTheBuffersOfAllRanks) {
   EXPECT_EQ(footprint(of("gloo", Op::all_reduce, 100), 4), 400U);
   EXPECT_EQ(footprint(of("memcpy", Op::all_reduce, 100), 4), 800U);
   EXPECT_EQ(footprint(of("mpi", Op::all_reduce, 100), 4), 800U);
+}
+
+TEST(BenchFootprint, CountsBlocksThatPassOtherRanks) {
+  for (const std::string algorithm : {"ring", "tree", "halving_doubling", "direct", "one_shot", "mesh"}) {
+    for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 16, 33, 64}) {
+      schedule::CollectiveSpec spec;
+      spec.op = Op::all_to_all;
+      spec.algorithm = schedule::parse_algorithm(algorithm);
+      spec.world = ranks;
+      spec.count = 4;
+      spec.grid = schedule::squarest_grid(ranks, true);
+      std::size_t elements = 0;
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        for (const std::size_t buffer : schedule::generate(spec, rank).buffer_elements) elements += buffer;
+      }
+      const auto bytes = spec.count * static_cast<std::size_t>(ranks);
+      EXPECT_LE(elements, footprint(of("lockstep", Op::all_to_all, bytes, algorithm), ranks))
+          << algorithm << " on " << ranks;
+    }
+  }
+  EXPECT_EQ(footprint(of("lockstep", Op::all_to_all, 100, "hierarchical(direct,ring)"), 4), 1600U);
 }
 
 TEST(BenchFootprint, RefusesWhatDoesNotFitAndNamesWhatDoes) {

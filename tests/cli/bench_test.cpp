@@ -86,6 +86,16 @@ TEST(BenchCollectives, EveryOperationIsCorrectOnThreeRanks) {
   EXPECT_EQ(ops.size(), 7U);
 }
 
+TEST(BenchCollectives, AllToAllIsCorrectByEveryAlgorithm) {
+  std::set<std::string> seen;
+  for (const Json& line :
+       lines_of({"--op", "all_to_all", "--ranks", "5", "--bytes", "2000", "--algorithm", "all"})) {
+    EXPECT_EQ(line["correct"], true) << line;
+    seen.insert(line["algorithm"]);
+  }
+  EXPECT_EQ(seen.size(), 7U);
+}
+
 TEST(BenchCollectives, AlgorithmsBuffersAndOpponentsAreMeasuredTogether) {
   std::set<std::string> seen;
   for (const Json& line : lines_of({"--bytes", "4K", "--algorithm", "direct,ring,lanes", "--registered",
@@ -172,7 +182,8 @@ TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
       {{"--algorithm", "hierarchical(ring"},
        "--algorithm is 'hierarchical(ring': only hierarchical has parts"},
       {{"--algorithm", "hierarchical(ring,trea)"}, "unknown algorithm 'trea': did you mean 'tree'?"},
-      {{"--algorithm", "hierarchical(ring,tree)", "--op", "all_gather"}, "cannot do all_gather"},
+      {{"--algorithm", "hierarchical(ring,one_shot)", "--op", "reduce_scatter"}, "cannot do reduce_scatter"},
+      {{"--algorithm", "one_shot", "--op", "reduce_scatter"}, "cannot do reduce_scatter"},
       {{"--op", "all_reduc"}, "--op is 'all_reduc': did you mean 'all_reduce'?"},
       {{"--op", "all_reduce,all"}, "write all alone"},
       {{"--op", "fly"}, "--op is 'fly': expected one of all_reduce, "},

@@ -175,20 +175,48 @@ void broadcast_every_algorithm_and_root(Communicator& world) {
   }
 }
 
+// Every rank's block for this one.
+std::vector<std::byte> exchanged_blocks(const Communicator& world, std::size_t block) {
+  const auto mine = static_cast<std::size_t>(world.rank());
+  std::vector<std::byte> expected;
+  for (Rank rank = 0; rank < world.size(); ++rank) {
+    auto theirs =
+        values_of(rank, 8, DType::fp16, static_cast<std::size_t>(world.size()) * block, Values::rough);
+    const Bytes piece = part(theirs, {mine * block, (mine + 1) * block}, DType::fp16);
+    expected.insert(expected.end(), piece.begin(), piece.end());
+  }
+  return expected;
+}
+
+std::vector<std::byte> all_to_all_of(const Communicator& world, std::size_t block, Options options) {
+  auto input =
+      values_of(world.rank(), 8, DType::fp16, static_cast<std::size_t>(world.size()) * block, Values::rough);
+  std::vector<std::byte> output(input.size());
+  options.dtype = DType::fp16;
+  world.all_to_all(input, output, options);
+  return output;
+}
+
 void all_to_all_moves_every_block(Communicator& world) {
-  const auto size = static_cast<std::size_t>(world.size());
   for (std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{33}, std::size_t{50'000}}) {
-    auto input = values_of(world.rank(), 8, DType::fp16, size * block, Values::rough);
-    std::vector<std::byte> output(input.size());
-    std::vector<std::byte> expected;
-    for (std::size_t r = 0; r < size; ++r) {
-      auto theirs = values_of(static_cast<Rank>(r), 8, DType::fp16, size * block, Values::rough);
-      const auto mine = static_cast<std::size_t>(world.rank());
-      const Bytes piece = part(theirs, {mine * block, (mine + 1) * block}, DType::fp16);
-      expected.insert(expected.end(), piece.begin(), piece.end());
+    const auto expected = exchanged_blocks(world, block);
+    EXPECT_SAME(all_to_all_of(world, block, {}), expected, DType::fp16, "blocks of {}", block);
+    for (Algorithm algorithm : kAlgorithms) {
+      EXPECT_SAME(all_to_all_of(world, block, {.algorithm = algorithm}), expected, DType::fp16,
+                  "{}, blocks of {}", name_of(algorithm), block);
     }
-    world.all_to_all(input, output, {.dtype = DType::fp16});
-    EXPECT_SAME(output, expected, DType::fp16, "blocks of {}", block);
+  }
+}
+
+void all_to_all_by_a_hierarchy_of_any_two(Communicator& world) {
+  const auto expected = exchanged_blocks(world, 100);
+  for (Algorithm inner : kAlgorithms) {
+    for (Algorithm outer : kAlgorithms) {
+      if (inner == Algorithm::hierarchical || outer == Algorithm::hierarchical) continue;
+      const Options options{.algorithm = Algorithm::hierarchical, .inner = inner, .outer = outer};
+      EXPECT_SAME(all_to_all_of(world, 100, options), expected, DType::fp16, "{} inside, {} between",
+                  name_of(inner), name_of(outer));
+    }
   }
 }
 
@@ -331,6 +359,7 @@ const std::vector<CollectiveCase>& collective_cases() {
       {"AllGatherEveryAlgorithm", all_gather_every_algorithm},
       {"BroadcastEveryAlgorithmAndRoot", broadcast_every_algorithm_and_root},
       {"AllToAllMovesEveryBlock", all_to_all_moves_every_block},
+      {"AllToAllByAHierarchyOfAnyTwo", all_to_all_by_a_hierarchy_of_any_two},
       {"BarrierByEveryAlgorithm", barrier_by_every_algorithm},
       {"SendAndRecvAroundTheRing", send_and_recv_around_the_ring},
       {"LaneSumsDoNotDependOnOwnership", lane_sums_do_not_depend_on_ownership},

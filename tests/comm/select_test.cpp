@@ -2,6 +2,7 @@
 #include "lockstep/comm/select.h"
 
 #include <array>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,28 @@ TEST(Select, FollowsTheModel) {
   cheap.network.message_us = 0;
   EXPECT_EQ(ranking(Op::broadcast, 100, hosts(apart), true, cheap).front(), Algorithm::one_shot);
   EXPECT_NE(ranking(Op::broadcast, 100, hosts(apart), true, dear).front(), Algorithm::one_shot);
+}
+
+// Small blocks for many hosts: few messages with much in each. Large blocks: each takes the straight way.
+TEST(Select, SmallBlocksTravelTogetherAndLargeOnesAlone) {
+  std::vector<int> apart(16);
+  std::iota(apart.begin(), apart.end(), 0);
+  EXPECT_EQ(ranking(Op::all_to_all, 1, hosts(apart), true).front(), Algorithm::halving_doubling);
+  EXPECT_EQ(ranking(Op::all_to_all, 1'000'000, hosts(apart), true).front(), Algorithm::direct);
+  const Topology four_of_eight =
+      hosts({0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3});
+  EXPECT_EQ(ranking(Op::all_to_all, 1, four_of_eight, true).front(), Algorithm::hierarchical);
+  EXPECT_EQ(ranking(Op::all_to_all, 1'000'000, four_of_eight, true).front(), Algorithm::direct);
+}
+
+// In memory a message costs little more than a copy; and a hierarchy of single ranks, or of one host, is what
+// direct is.
+TEST(Select, BlocksGoDirectlyInMemoryAndBetweenAFewHosts) {
+  for (int world : {1, 2, 3, 4, 8, 16}) {
+    const Topology together = hosts(std::vector<int>(static_cast<std::size_t>(world), 0));
+    EXPECT_EQ(ranking(Op::all_to_all, 1, together, true).front(), Algorithm::direct) << world;
+  }
+  EXPECT_EQ(ranking(Op::all_to_all, 1, hosts({0, 1, 2, 3}), true).front(), Algorithm::direct);
 }
 
 TEST(Select, CompletesWhatAnAlgorithmNeeds) {

@@ -93,13 +93,23 @@ std::string name_of_parameter(const ::testing::TestParamInfo<Algorithm>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Every, FlatProof, ::testing::ValuesIn(kFlatAlgorithms), name_of_parameter);
 
+// A count decides how an operation divides its elements. Blocks of all_to_all are never divided: there counts
+// take turns from shape to shape.
+std::vector<std::size_t> counts_in_turn(Op op, int world, std::size_t turn) {
+  const std::vector<std::size_t> counts = counts_for(world);
+  if (op != Op::all_to_all) return counts;
+  return {counts[turn % counts.size()]};
+}
+
 TEST(MeshProof, HoldsForAllGrids) {
   Proofs proofs;
+  std::size_t turn = 0;
   for (const GridShape& grid : grids_up_to(kLargestShape)) {
     const int world = grid.rows * grid.columns;
+    turn += grid.torus ? 0 : 1;
     for (const Op op : kAllOps) {
       if (!supports(Algorithm::mesh, op)) continue;
-      for (const std::size_t count : counts_for(world)) {
+      for (const std::size_t count : counts_in_turn(op, world, turn)) {
         CollectiveSpec spec = flat_spec(op, Algorithm::mesh, world, count);
         spec.grid = grid;
         prove_with_roots(proofs, spec);
@@ -193,19 +203,25 @@ class MetKinds {
 };
 
 // Counts and roots take turns from shape to shape, and pairs are one turn apart: each shape and pair meets
-// one of them.
+// one of them. For all_to_all, whose three steps only hand parcels to each other, algorithms between hosts
+// take turns too.
 TEST_P(HierarchicalProof, HoldsForShapesOfLargeWorlds) {
   Proofs proofs;
   MetKinds kinds;
   std::size_t first_turn = 0;
   for (const std::vector<int>& hosts : host_shapes_up_to(kLargestShape)) {
-    std::size_t turn = first_turn++;
+    const std::size_t shape = first_turn++;
+    std::size_t next_turn = shape;
     for_each_pair(hosts, [&](CollectiveSpec spec) {
+      const std::size_t turn = next_turn++;
       const std::vector<std::size_t> counts = counts_for(spec.world);
       const std::vector<Rank> roots = roots_for(spec.op, spec.world);
       spec.count = counts[turn % counts.size()];
+      if (spec.op == Op::all_to_all) {
+        if (spec.outer != kPartAlgorithms[shape % kPartAlgorithms.size()]) return;
+        spec.count = counts[shape / kPartAlgorithms.size() % counts.size()];
+      }
       spec.root = roots[turn / counts.size() % roots.size()];
-      ++turn;
       kinds.meet(spec);
       proofs.prove(spec);
     });

@@ -44,13 +44,12 @@ TEST(CollectiveNames, UnknownOnesListTheKnown) {
   EXPECT_THAT(refusal([] { parse_algorithm(""); }), HasSubstr("expected one of ring, tree, "));
 }
 
-TEST(Supports, DirectDoesEverythingAndEachDoesAllReduceAndBarrier) {
-  for (Op op : kAllOps) EXPECT_TRUE(supports(Algorithm::direct, op));
+TEST(Supports, EverythingButReduceScatterByOneShot) {
   for (Algorithm algorithm : kAlgorithms) {
-    EXPECT_TRUE(supports(algorithm, Op::all_reduce));
-    EXPECT_TRUE(supports(algorithm, Op::broadcast));
-    EXPECT_TRUE(supports(algorithm, Op::reduce));
-    EXPECT_TRUE(supports(algorithm, Op::barrier));
+    for (Op op : kAllOps) {
+      const bool senseless = algorithm == Algorithm::one_shot && op == Op::reduce_scatter;
+      EXPECT_EQ(supports(algorithm, op), !senseless) << name_of(algorithm) << " " << name_of(op);
+    }
   }
 }
 
@@ -65,8 +64,12 @@ TEST(Validate, NamesWhatMakesNoSense) {
       {"limit of 4096", [](CollectiveSpec& spec) { spec.world = 5000; }},
       {"more than memory can address",
        [](CollectiveSpec& spec) { spec.count = std::numeric_limits<std::size_t>::max() / 2; }},
-      {"cannot do all_to_all; these can: direct",
-       [](CollectiveSpec& spec) { spec.algorithm = Algorithm::ring, spec.op = Op::all_to_all; }},
+      {"more than memory can address",
+       [](CollectiveSpec& spec) {
+         spec.op = Op::all_to_all, spec.count = std::numeric_limits<std::size_t>::max() / 16 / 6 / 5;
+       }},
+      {"cannot do reduce_scatter; these can: ring, tree, halving_doubling, direct, mesh, hierarchical.",
+       [](CollectiveSpec& spec) { spec.algorithm = Algorithm::one_shot, spec.op = Op::reduce_scatter; }},
       {"no rank 6 in a world of 6", [](CollectiveSpec& spec) { spec.op = Op::broadcast, spec.root = 6; }},
       {"no rank -1", [](CollectiveSpec& spec) { spec.op = Op::reduce, spec.root = -1; }},
       {"2 x 4 does not hold 6",
@@ -90,10 +93,10 @@ TEST(Validate, NamesWhatMakesNoSense) {
          spec.algorithm = Algorithm::hierarchical, spec.ranks_per_host = {6};
          spec.inner = Algorithm::hierarchical;
        }},
-      {"outer algorithm \"tree\" cannot do reduce_scatter",
+      {"outer algorithm \"one_shot\" cannot do reduce_scatter",
        [](CollectiveSpec& spec) {
          spec.algorithm = Algorithm::hierarchical, spec.ranks_per_host = {3, 3};
-         spec.op = Op::reduce_scatter, spec.outer = Algorithm::tree;
+         spec.op = Op::reduce_scatter, spec.outer = Algorithm::one_shot;
        }},
   };
   for (const Refused& refused : cases) {

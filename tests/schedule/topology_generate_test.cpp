@@ -35,7 +35,7 @@ std::size_t sent_to(const Program& program, const std::set<Rank>& peers) {
 
 TEST(RingGenerate, SendsOnlyToTheNextRank) {
   for (Op op : kAllOps) {
-    if (!supports(Algorithm::ring, op)) continue;
+    if (op == Op::all_to_all) continue;  // all_to_all_generate_test.cpp
     for (const Program& program : programs_of(flat_spec(op, Algorithm::ring, 7, 50))) {
       for (Rank peer : receivers_of(program)) EXPECT_EQ(peer, (program.rank + 1) % 7) << name_of(op);
     }

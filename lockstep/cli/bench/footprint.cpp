@@ -1,20 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/bench/footprint.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/sizes.h"
 #include "lockstep/cli/bench/statistics.h"
+#include "lockstep/comm/algorithm_name.h"
 
 namespace lockstep::cli {
 namespace {
 
+using schedule::Algorithm;
 using schedule::Op;
+
+// What blocks on their way through other ranks take, on the average of all ranks: docs/algorithms.md.
+std::uint64_t blocks_under_way(Algorithm algorithm, std::uint64_t bytes, std::uint64_t ranks) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return 2 * bytes;
+    case Algorithm::halving_doubling:
+    case Algorithm::mesh:
+      return 3 * bytes;
+    case Algorithm::tree:
+      return bytes + bytes / 4 * ranks;
+    default:
+      return 0;
+  }
+}
+
+// All ranks are on one host, or each on its own: one of the parts of a hierarchy has all to do.
+std::uint64_t scratch_of_all_to_all(const Case& what, std::uint64_t ranks) {
+  if (what.algorithm == "auto") return 0;
+  const comm::AlgorithmName name = comm::parse_algorithm_name(what.algorithm);
+  if (name.algorithm != Algorithm::hierarchical) return blocks_under_way(name.algorithm, what.bytes, ranks);
+  return std::max(blocks_under_way(name.inner, what.bytes, ranks),
+                  blocks_under_way(name.outer, what.bytes, ranks));
+}
 
 std::uint64_t of_lockstep(const Case& what, std::uint64_t ranks) {
   if (what.op == Op::barrier) return 0;
-  if (what.op == Op::all_to_all) return 2 * what.bytes;
+  if (what.op == Op::all_to_all) return 2 * what.bytes + scratch_of_all_to_all(what, ranks);
   // Its ranks take the values of all others before they add.
   if (what.algorithm == "one_shot") return what.bytes * ranks;
   return what.bytes;

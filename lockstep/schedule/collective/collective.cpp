@@ -73,16 +73,8 @@ GridShape squarest_grid(int world, bool torus) {
 }
 
 bool supports(Algorithm algorithm, Op op) {
-  switch (algorithm) {
-    case Algorithm::direct:
-      return true;
-    case Algorithm::tree:
-      return op == Op::all_reduce || op == Op::broadcast || op == Op::reduce || op == Op::barrier;
-    case Algorithm::one_shot:
-      return op != Op::reduce_scatter && op != Op::all_to_all;
-    default:
-      return op != Op::all_to_all;
-  }
+  // Its ranks would have to send all elements to the one rank that needs a chunk of them.
+  return algorithm != Algorithm::one_shot || op != Op::reduce_scatter;
 }
 
 bool is_exact(Algorithm algorithm) {

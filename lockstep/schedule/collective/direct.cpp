@@ -85,21 +85,7 @@ Round broadcast(const Task& task) {
   return round;
 }
 
-Round all_to_all(const Task& task) {
-  const auto block = [&](std::uint32_t buffer, Rank peer) {
-    return Slice{buffer, {peer * task.count, (peer + 1) * task.count}};
-  };
-  Round round;
-  const std::vector<Rank> peers = all_but(task.world(), task.rank);
-  for (Rank peer : peers) add(round, receive(peer, block(1, peer)));
-  for (Rank peer : peers) add(round, send(block(0, peer), {peer}));
-  add(round, {.sources = {local(block(0, task.rank))}, .into = block(1, task.rank), .send_to = {}});
-  return round;
-}
-
 Round round_of(const Task& task) {
-  if (task.op == Op::all_to_all) return all_to_all(task);
-  if (task.world() == 1) return {};
   switch (task.op) {
     case Op::all_reduce:
       return all_reduce(task);
@@ -119,12 +105,7 @@ Round round_of(const Task& task) {
 Program generate_direct(const Task& task) {
   if (task.op == Op::barrier) return barrier_by_exchange(task);
   Program program = empty_program(task);
-  if (task.op == Op::all_to_all) {
-    const std::size_t elements = task.count * static_cast<std::size_t>(task.world());
-    program.buffer_elements = {elements, elements};
-    program.scratch_from = 2;
-  }
-  add(program, round_of(task));
+  if (task.world() > 1) add(program, round_of(task));
   return program;
 }
 

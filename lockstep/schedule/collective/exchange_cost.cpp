@@ -51,12 +51,9 @@ std::size_t direct_sent(const Task& task, Rank rank) {
       return (peers - 1) * chunk_range(task.count, peers, rank < task.root ? rank : rank - 1).size();
     case Op::reduce:
       return rank == task.root ? task.count - own : task.count;
-    case Op::all_to_all:
-      return peers * task.count;
-    case Op::barrier:
-      break;
+    default:
+      return peers;  // a barrier
   }
-  return peers;
 }
 
 int direct_depth(const Task& task) {

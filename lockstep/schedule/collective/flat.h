@@ -10,7 +10,8 @@
 
 namespace lockstep::schedule {
 
-// Generators return the program of task.rank, formulas the cost of all ranks (task.rank does not matter).
+// Every operation but all_to_all, which itinerary.h is about. Generators return the program of task.rank,
+// formulas the cost of all ranks (task.rank does not matter).
 // Formulas hold for at least two ranks and, except for a barrier, one element; below that nothing is sent.
 struct FlatAlgorithm {
   Program (*generate)(const Task& task);

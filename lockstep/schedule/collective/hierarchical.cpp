@@ -10,6 +10,8 @@
 //   all_gather       the same backwards.
 //   broadcast        between one rank per host, then inside; reduce the same backwards.
 //   barrier          inside, between seats 0, inside.
+//
+// all_to_all has buffers of another kind, and is in hosts_itinerary.cpp.
 #include "lockstep/schedule/collective/hierarchical.h"
 
 #include <algorithm>

@@ -33,10 +33,9 @@ std::vector<Rank> HostLayout::ranks_in_seat(int seat) const {
 
 int owners_per_host(const CollectiveSpec& spec) {
   const bool scatters = spec.op == Op::all_reduce || spec.op == Op::reduce_scatter;
-  const bool gathers = spec.op == Op::all_reduce || spec.op == Op::all_gather;
+  const bool gathers = spec.op == Op::all_gather || spec.op == Op::all_to_all;
   if (!scatters && !gathers) return 1;
   if (scatters && !supports(spec.inner, Op::reduce_scatter)) return 1;
-  if (gathers && !supports(spec.inner, Op::all_gather)) return 1;
   return *std::min_element(spec.ranks_per_host.begin(), spec.ranks_per_host.end());
 }
 

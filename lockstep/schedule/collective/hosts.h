@@ -25,8 +25,8 @@ struct HostLayout {
 };
 
 // How many seats take part in the exchange between hosts, each for its own share of the elements: as many as
-// the smallest host has. One when the inner algorithm cannot scatter (reduce_scatter, all_reduce) or gather
-// (all_gather, all_reduce); then seat 0 is the leader of its host. For rooted operations always one.
+// the smallest host has. One when the inner algorithm cannot scatter (reduce_scatter, all_reduce); then seat
+// 0 is the leader of its host. For rooted operations and the barrier always one.
 int owners_per_host(const CollectiveSpec& spec);
 
 }  // namespace lockstep::schedule

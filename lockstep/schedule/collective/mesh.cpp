@@ -55,7 +55,7 @@ class GridTree {
 Axis::Axis(int length, int root, bool torus)
     : length_(length),
       root_(root),
-      right_(torus && length > 2 ? length / 2 : length - 1 - root),
+      right_(is_ring(length, torus) ? length / 2 : length - 1 - root),
       left_(length - 1 - right_) {}
 
 int Axis::at(int offset) const {

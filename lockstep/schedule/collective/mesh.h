@@ -13,6 +13,11 @@ namespace lockstep::schedule {
 // columns do.
 std::vector<Phase> mesh_phases(const Task& task);
 
+// Whether a row or column of this length is a ring: in a torus, unless its ends are neighbours anyway.
+constexpr bool is_ring(int length, bool torus) {
+  return torus && length > 2;
+}
+
 // Positions on a row or column: those right of the root (at most `right` steps) and left of it. On a ring
 // both sides reach halfway round.
 class Axis {

@@ -80,7 +80,7 @@ class Grid {
     return part(std::move(members), std::move(task), begin);
   }
   Part part(std::vector<Rank> members, Task task, std::size_t begin) const {
-    const bool ring = task_.grid.torus && members.size() > 2;
+    const bool ring = is_ring(static_cast<int>(members.size()), task_.grid.torus);
     task.count = task.chunks.back().end;
     const Range view{begin, begin + task.count};
     return {ring ? FlatAlgorithm{generate_ring, ring_cost} : FlatAlgorithm{generate_line, line_cost},

@@ -1,147 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Formulas of tree and halving_doubling.
-#include <bit>
+// Formulas of tree.
+#include <algorithm>
 
 #include "lockstep/schedule/collective/flat.h"
+#include "lockstep/schedule/collective/tree_chunks.h"
+#include "lockstep/schedule/collective/two_trees.h"
 
 namespace lockstep::schedule {
 namespace {
 
-int floor_log2(int value) {
-  return std::bit_width(static_cast<unsigned>(value)) - 1;
-}
-
-// Even positions have a left child, and a right one unless they are the last.
-int children_at(int position, int size) {
-  if (position % 2 == 1) return 0;
-  return position < size ? 2 : 1;
-}
-
-// Where member `index` (from 0) of the `size` ranks in the trees stands (from 1).
-int position_of(int index, int size, int tree) {
-  if (tree == 0) return index + 1;
-  if (size % 2 == 0) return size - index;
-  return index == 0 ? size : index;
-}
-
-// What a member of the two trees sends; in rooted operations even the tops of the trees have a parent
-// outside.
-std::size_t tree_sent(const Task& task, int index, int size, bool rooted) {
-  const bool up = task.op != Op::broadcast;
-  const bool down = task.op != Op::reduce;
-  const int top = static_cast<int>(std::bit_floor(static_cast<unsigned>(size)));
-  std::size_t sent = 0;
-  for (int tree : {0, 1}) {
-    const bool barrier = task.op == Op::barrier;
-    const std::size_t elements = barrier ? 1 - tree : chunk_range(task.count, 2, tree).size();
-    const int position = position_of(index, size, tree);
-    if (up && (rooted || position != top)) sent += elements;
-    if (down) sent += elements * children_at(position, size);
-  }
-  return sent;
-}
-
-// Binary blocks, seen from one rank. See halving_doubling.cpp for the words.
-struct BlockPlace {
-  int index = 0;
-  int bits = 0;
-  bool has_larger = false;
-  bool has_smaller = false;
-};
-
-BlockPlace block_place(Rank rank, int world) {
-  int first = 0;
-  for (;;) {
-    const int bits = floor_log2(world - first);
-    const int end = first + (1 << bits);
-    if (rank < end) return {rank - first, bits, first > 0, end < world};
-    first = end;
-  }
-}
-
-class BlockFormula {
+class TreeFormula {
  public:
-  explicit BlockFormula(const Task& task) : task_(task), bits_(floor_log2(task.world())) {}
+  explicit TreeFormula(const Task& task)
+      : task_(task),
+        rooted_(task.op == Op::broadcast || task.op == Op::reduce),
+        trees_(task.world(), rooted_ ? std::optional(task.root) : std::nullopt) {}
 
   std::size_t sent(Rank rank) const {
-    const BlockPlace place = block_place(rank, task_.world());
-    const std::size_t part = held(place.index, place.bits).size();
-    std::size_t up = task_.count - part + (place.has_larger ? part : 0);
-    std::size_t down = place.has_smaller ? part : 0;
-    for (int step = 1; step <= place.bits; ++step) down += held(place.index, step).size();
-    const Range own = part_in_largest(rank);
-    switch (task_.op) {
-      case Op::all_reduce:
-        return up + down;
-      case Op::reduce_scatter:
-        return up + own.size() - intersection(own, task_.chunks[rank]).size();
-      case Op::all_gather:
-        return task_.chunks[rank].size() - intersection(own, task_.chunks[rank]).size() + down;
-      case Op::broadcast:
-        return (rank == task_.root ? task_.count - own.size() : 0) + down;
-      case Op::reduce:
-        return up + (rank == task_.root ? 0 : own.size());
-      default:
-        return dissemination_rounds();
+    std::size_t elements = 0;
+    for (int tree : {0, 1}) {
+      const TreeNode node = trees_.node_of(rank, tree);
+      if (node.parent) elements += up(rank, tree);
+      for (Rank child : node.children()) elements += down(child, tree);
     }
+    return elements;
   }
 
   int depth() const {
-    if (task_.op == Op::all_reduce) return 2 * bits_;
-    if (task_.op == Op::barrier) return dissemination_rounds();
-    return bits_ + (redistributes() ? 1 : 0);
+    if (rooted_) return 1 + trees_.height();
+    if (task_.op == Op::reduce_scatter)
+      return trees_.height() + std::max(farthest_chunk(0), farthest_chunk(1));
+    if (task_.op == Op::all_gather) return trees_.height() + std::max(gathered_after(0), gathered_after(1));
+    return 2 * trees_.height();
   }
 
  private:
-  int dissemination_rounds() const { return std::bit_width(static_cast<unsigned>(task_.world() - 1)); }
+  // What the tree carries, if all of it passes an edge.
+  std::size_t carried(int tree) const { return task_.op == Op::barrier ? 1 - tree : half(tree).size(); }
+  Range half(int tree) const { return chunk_range(task_.count, 2, tree); }
 
-  // Does any element of the largest block's parts belong elsewhere?
-  bool redistributes() const {
-    const bool rooted = task_.op == Op::broadcast || task_.op == Op::reduce;
-    std::size_t at_home = 0;
-    for (Rank rank = 0; rank < task_.world(); ++rank) {
-      const Range home = !rooted ? task_.chunks[rank] : rank == task_.root ? Range{0, task_.count} : Range{};
-      at_home += intersection(part_in_largest(rank), home).size();
-    }
-    return at_home < task_.count;
+  // Over the edge above `rank`, from it and to it.
+  std::size_t up(Rank rank, int tree) const {
+    if (task_.op == Op::broadcast) return 0;
+    return task_.op == Op::all_gather ? below(rank, tree) : carried(tree);
+  }
+  std::size_t down(Rank rank, int tree) const {
+    if (task_.op == Op::reduce) return 0;
+    return task_.op == Op::reduce_scatter ? below(rank, tree) : carried(tree);
+  }
+  std::size_t below(Rank top, int tree) const {
+    std::size_t elements = 0;
+    for (const Range& range : chunks_below(trees_, task_, top, tree)) elements += range.size();
+    return elements;
   }
 
-  Range part_in_largest(Rank rank) const { return rank < 1 << bits_ ? held(rank, bits_) : Range{}; }
+  bool has_part(Rank rank, int tree) const { return overlap(task_.chunks[rank], half(tree)); }
 
-  Range held(int index, int step) const {
-    int reversed = 0;
-    for (int bit = 0; bit < step; ++bit) reversed = reversed * 2 + (index >> bit & 1);
-    const std::size_t pieces = std::size_t{1} << bits_;
-    const std::size_t first = static_cast<std::size_t>(reversed) << (bits_ - step);
-    const std::size_t last = first + (std::size_t{1} << (bits_ - step)) - 1;
-    return {chunk_range(task_.count, pieces, first).begin, chunk_range(task_.count, pieces, last).end};
+  // Steps between the root and the farthest rank whose chunk is in the tree's half.
+  int farthest_chunk(int tree) const {
+    int steps = 0;
+    for (Rank rank = 0; rank < task_.world(); ++rank) {
+      if (has_part(rank, tree)) steps = std::max(steps, trees_.level_of(rank, tree));
+    }
+    return steps;
+  }
+
+  // When the root has the tree's half; it may have sent a chunk in the other tree meanwhile.
+  int gathered_after(int tree) const {
+    if (half(tree).empty()) return 0;
+    const Rank root = trees_.root_of(tree);
+    return std::max(farthest_chunk(tree), has_part(root, 1 - tree) ? 1 : 0);
   }
 
   const Task& task_;
-  int bits_;
+  bool rooted_;
+  TwoTrees trees_;
 };
 
 }  // namespace
 
 PredictedCost tree_cost(const Task& task) {
-  const bool rooted = task.op == Op::broadcast || task.op == Op::reduce;
-  const int size = task.world() - (rooted ? 1 : 0);
-  PredictedCost cost{.elements_sent = {}, .elements_combined = least_combined(task), .depth = 0};
-  cost.depth = rooted ? 1 + floor_log2(size) : 2 * floor_log2(size);
-  for (Rank rank = 0; rank < task.world(); ++rank) {
-    if (rooted && rank == task.root) {
-      cost.elements_sent.push_back(task.op == Op::broadcast ? task.count : 0);
-      continue;
-    }
-    const int index = rooted ? (rank - task.root - 1 + task.world()) % task.world() : rank;
-    cost.elements_sent.push_back(tree_sent(task, index, size, rooted));
-  }
-  return cost;
-}
-
-PredictedCost halving_doubling_cost(const Task& task) {
-  const BlockFormula formula(task);
+  const TreeFormula formula(task);
   PredictedCost cost{
       .elements_sent = {}, .elements_combined = least_combined(task), .depth = formula.depth()};
   for (Rank rank = 0; rank < task.world(); ++rank) cost.elements_sent.push_back(formula.sent(rank));

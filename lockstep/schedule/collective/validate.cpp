@@ -81,10 +81,12 @@ void validate_pieces(const CollectiveSpec& spec) {
   if (number > kMaxSources) refuse("There are {} lane pieces; at most {} are allowed.", number, kMaxSources);
 }
 
-// Buffers that are a multiple of the caller's count must still have a size.
+// Buffers that are a multiple of the caller's count must still have a size. Through one rank of an all_to_all
+// the blocks of all may pass.
 void validate_count(const CollectiveSpec& spec) {
-  if (spec.count <= std::numeric_limits<std::size_t>::max() / 16 / static_cast<std::size_t>(spec.world))
-    return;
+  const auto ranks = static_cast<std::size_t>(spec.world);
+  const std::size_t blocks = spec.op == Op::all_to_all ? ranks * ranks : ranks;
+  if (spec.count <= std::numeric_limits<std::size_t>::max() / 16 / blocks) return;
   refuse("{} elements on each of {} ranks are more than memory can address.", spec.count, spec.world);
 }
 
