@@ -86,6 +86,7 @@ void AgentLink::listen(ControlChannel& channel, const std::stop_token& stop) {
     if (is_winding_up_ && !std::exchange(has_told, true)) {
       channel.send(encode(WindUp{fmt::format("the agent on {} was asked to end", rendezvous::host_name())}));
     }
+    for (const Ended& ended : take_ended()) channel.send(encode(ended));
     std::array<pollfd, 2> entries = {{{wake_.get(), POLLIN, 0}, {channel.fd(), channel.events(), 0}}};
     if (!channel.has_more()) ::poll(entries.data(), entries.size(), -1);
     eventfd_t ignored = 0;
@@ -115,6 +116,11 @@ void AgentLink::put(const ToAgent& order) {
   ::eventfd_write(news_.get(), 1);
 }
 
+std::vector<Ended> AgentLink::take_ended() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(ended_, {});
+}
+
 // --- The supervisor
 
 void AgentLink::add_to(std::vector<pollfd>& entries) const {
@@ -136,12 +142,18 @@ void AgentLink::wind_up() {
   ::eventfd_write(wake_.get(), 1);
 }
 
+void AgentLink::lose(MemberId member, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  ended_.push_back({member, reason});
+  ::eventfd_write(wake_.get(), 1);
+}
+
 std::vector<Fence> AgentLink::take_fences() {
   return std::exchange(fences_, {});
 }
 
 Control::Standing AgentLink::standing(MemberId) const {
-  return {.name = "", .phase = "on this host", .has_trained = false, .has_left = std::nullopt};
+  return {.name = "", .phase = "", .has_trained = false, .has_left = std::nullopt};
 }
 
 }  // namespace lockstep::elastic

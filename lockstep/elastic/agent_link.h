@@ -17,7 +17,7 @@
 namespace lockstep::elastic {
 
 // The coordinator as an agent sees it: it says which workers must end, and when the run is over, and is told
-// when somebody here wants that.
+// when somebody here wants that, and how workers have ended.
 class AgentLink final : public Control {
  public:
   struct Options {
@@ -39,7 +39,8 @@ class AgentLink final : public Control {
   void wind_up() override;
   // The run goes on without the workers of this host.
   bool break_off(const std::string&) override { return false; }
-  void lose(MemberId, const std::string&) override {}
+  // The coordinator is told, which knows what was lost with it.
+  void lose(MemberId member, const std::string& reason) override;
   std::vector<Fence> take_fences() override;
   const std::optional<End>& end() const override { return end_; }
   // Nothing is known here but how it ends.
@@ -53,6 +54,7 @@ class AgentLink final : public Control {
   void listen(ControlChannel& channel, const std::stop_token& stop);
   std::optional<ControlChannel> reconnect(const std::stop_token& stop);
   void put(const ToAgent& order);
+  std::vector<Ended> take_ended();
 
   Options options_;
   std::string brief_;
@@ -64,6 +66,7 @@ class AgentLink final : public Control {
   std::atomic<bool> is_winding_up_ = false;
   std::mutex mutex_;  // guards what follows
   std::vector<ToAgent> orders_;
+  std::vector<Ended> ended_;  // that the coordinator was not told of yet
 
   std::jthread thread_;  // the last: it uses the others
 };

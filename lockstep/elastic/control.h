@@ -42,10 +42,11 @@ class Control {
 
   // What is known of a worker.
   struct Standing {
-    std::string name;                                   // "rank 2"; empty: it had no place
-    std::string phase = "before it asked for a place";  // "after step 12 was decided"
-    bool has_trained = false;                           // it took part in a step that was decided
-    std::optional<bool> has_left = false;               // it has done everything; none: its exit code tells
+    std::string name;  // "rank 2"; empty: it had no place
+    // "after step 12 was decided"; empty: not known here
+    std::string phase = "before it asked for a place";
+    bool has_trained = false;              // it took part in a step that was decided
+    std::optional<bool> has_left = false;  // it has done everything; none: its exit code tells
   };
   virtual Standing standing(MemberId member) const = 0;
   // Whether workers somewhere else take part.

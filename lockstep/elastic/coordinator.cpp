@@ -82,7 +82,7 @@ void Coordinator::on(const Join& join, Time now) {
   if (!is_new && join.attempt <= known.join.attempt) return;
   const bool leaves = phase_ == Phase::running && !known.wants_place;
   known = {.join = join, .order = is_new ? ++joins_ : known.order, .liveness = Liveness(now)};
-  if (leaves) fail(fmt::format("member {:x} has left: {}", join.member, join.reason), now);
+  if (leaves) fail(fmt::format("{} has left: {}", name_of(join.member), join.reason), now);
 }
 
 void Coordinator::on(const Begun& begun, Time now) {
@@ -158,7 +158,7 @@ Outputs Coordinator::lose(MemberId member, const std::string& reason, Time now) 
   losses_.lose(known->second.join.host, now);
   forget_failures_with(member);
   known_.erase(known);
-  if (breaks) abandon(fmt::format("member {:x} was lost: {}", member, reason), now);
+  if (breaks) abandon(fmt::format("{} was lost: {}", name_of(member), reason), now);
   advance(now);
   return take_outputs();
 }
@@ -183,7 +183,7 @@ void Coordinator::fence_silent(Time now) {
     forget_failures_with(member);
     outputs_.push_back(Fence{member, *failure});
     fenced_.insert(member);
-    if (!state.wants_place && !broken) broken = fmt::format("member {:x} was given up: {}", member, *failure);
+    if (!state.wants_place && !broken) broken = fmt::format("{} was given up: {}", name_of(member), *failure);
     known = known_.erase(known);
   }
   if (broken && phase_ == Phase::running) abandon(*broken, now);
@@ -404,6 +404,12 @@ bool Coordinator::is_anyone_awaited() const {
 
 bool Coordinator::is_member(MemberId member) const {
   return std::ranges::find(members_, member) != members_.end();
+}
+
+std::string Coordinator::name_of(MemberId member) const {
+  const auto found = std::ranges::find(members_, member);
+  if (found == members_.end()) return fmt::format("member {:x}", member);
+  return fmt::format("rank {}", found - members_.begin());
 }
 
 Outputs Coordinator::take_outputs() {

@@ -162,7 +162,8 @@ class Coordinator {
   bool would_grow() const;
   bool was_in_whole_replica(const Join& join) const;
   bool is_anyone_awaited() const;
-  bool is_member(MemberId member) const;  // of the generation, or of the last one
+  bool is_member(MemberId member) const;       // of the generation, or of the last one
+  std::string name_of(MemberId member) const;  // "rank 2", in it; for people
   Outputs take_outputs();
 
   CoordinatorOptions options_;

@@ -106,15 +106,21 @@ void CoordinatorServer::greet(ControlChannel agent) {
 // That one is gone is seen by reading, too.
 void CoordinatorServer::listen_to_agents() {
   std::optional<WindUp> wish;
-  std::erase_if(agents_, [&wish](ControlChannel& agent) {
+  std::vector<Ended> ended;
+  std::erase_if(agents_, [&](ControlChannel& agent) {
     try {
       agent.flush();
-      for (const auto& [type, body] : agent.receive()) wish = decode_from_agent(type, body);
+      for (const auto& [type, body] : agent.receive()) {
+        const FromAgent message = decode_from_agent(type, body);
+        if (const auto* wind_up = std::get_if<WindUp>(&message)) wish = *wind_up;
+        if (const auto* one = std::get_if<Ended>(&message)) ended.push_back(*one);
+      }
     } catch (const Error&) {
       return true;
     }
     return false;
   });
+  for (const Ended& one : ended) hear(one);
   if (!wish) return;
   log::warning(fmt::format("the run is to end: {}", wish->reason));
   wind_up();
@@ -132,6 +138,17 @@ void CoordinatorServer::listen_to(Guest& guest) {
   } catch (const DataError& error) {
     guest.lost = fmt::format("what it says makes no sense: {}", error.what());
   }
+}
+
+// Those of this host their supervisor tells of.
+void CoordinatorServer::hear(const Ended& ended) {
+  const auto found = known_.find(ended.member);
+  if (found == known_.end() || found->second.has_left) return;
+  const Known& known = found->second;
+  log::warning(fmt::format("{} was lost {}: {}",
+                           known.rank ? fmt::format("rank {}", *known.rank) : "a worker without a place",
+                           known.phase, ended.reason));
+  lose(ended.member, ended.reason);
 }
 
 void CoordinatorServer::hear(Guest& guest, const FromMember& message) {

@@ -91,6 +91,7 @@ class CoordinatorServer final : public Control {
   void listen_to_agents();
   void listen_to(Guest& guest);
   void hear(Guest& guest, const FromMember& message);
+  void hear(const Ended& ended);
   void note(const FromMember& message);
   Guest* guest_of(MemberId member);
   static void drop(Guest& guest, const std::string& reason);

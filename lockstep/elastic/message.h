@@ -144,4 +144,13 @@ struct WindUp {
   bool operator==(const WindUp&) const = default;
 };
 
+// The process of this member has ended: where, and how; for people.
+struct Ended {
+  MemberId member = 0;
+  std::string reason;
+  bool operator==(const Ended&) const = default;
+};
+
+using FromAgent = std::variant<WindUp, Ended>;
+
 }  // namespace lockstep::elastic

@@ -208,6 +208,14 @@ std::vector<std::byte> write(const Over& over) {
   return BodyWriter().flag(over.is_finished).reason(over.reason).framed(MessageType::over);
 }
 
+std::vector<std::byte> write(const WindUp& wish) {
+  return BodyWriter().reason(wish.reason).framed(MessageType::wind_up);
+}
+
+std::vector<std::byte> write(const Ended& ended) {
+  return BodyWriter().number(ended.member).reason(ended.reason).framed(MessageType::ended);
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(const FromMember& message) {
@@ -222,8 +230,8 @@ std::vector<std::byte> encode(const ToAgent& message) {
   return std::visit([](const auto& told) { return write(told); }, message);
 }
 
-std::vector<std::byte> encode(const WindUp& message) {
-  return BodyWriter().reason(message.reason).framed(MessageType::wind_up);
+std::vector<std::byte> encode(const FromAgent& message) {
+  return std::visit([](const auto& told) { return write(told); }, message);
 }
 
 std::size_t max_body_bytes(MessageType type, Sender from) {
@@ -254,6 +262,8 @@ std::size_t max_body_bytes(MessageType type, Sender from) {
       return is_from_coordinator ? 1 + 2 + kMaxReasonBytes : 0;
     case MessageType::wind_up:
       return from == Sender::agent ? 2 + kMaxReasonBytes : 0;
+    case MessageType::ended:
+      return from == Sender::agent ? 8 + 2 + kMaxReasonBytes : 0;
   }
   return 0;
 }
@@ -338,12 +348,16 @@ ToAgent decode_to_agent(MessageType type, ConstBytes body) {
   }
 }
 
-WindUp decode_from_agent(MessageType type, ConstBytes body) {
-  if (type != MessageType::wind_up) {
-    throw DataError(fmt::format("an agent does not send messages of type {}", static_cast<int>(type)));
-  }
+FromAgent decode_from_agent(MessageType type, ConstBytes body) {
   BodyReader reader(body, "elastic message of an agent");
-  return reader.ended(WindUp{reader.reason()});
+  switch (type) {
+    case MessageType::wind_up:
+      return reader.ended(WindUp{reader.reason()});
+    case MessageType::ended:
+      return reader.ended(Ended{reader.number(), reader.reason()});
+    default:
+      throw DataError(fmt::format("an agent does not send messages of type {}", static_cast<int>(type)));
+  }
 }
 
 }  // namespace lockstep::elastic

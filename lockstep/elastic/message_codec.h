@@ -35,6 +35,7 @@ enum class MessageType : std::uint8_t {
   over = 34,
   brief = 35,
   wind_up = 49,
+  ended = 50,
 };
 
 enum class Sender { member, coordinator, agent };
@@ -49,7 +50,7 @@ struct Header {
 std::vector<std::byte> encode(const FromMember& message);
 std::vector<std::byte> encode(const FromCoordinator& message);
 std::vector<std::byte> encode(const ToAgent& message);
-std::vector<std::byte> encode(const WindUp& message);
+std::vector<std::byte> encode(const FromAgent& message);
 
 // The most bytes that the body of a message has; 0: this side does not send such a message.
 std::size_t max_body_bytes(MessageType type, Sender from);
@@ -62,6 +63,6 @@ Header decode_header(ConstBytes header, Sender from);
 FromMember decode_from_member(MessageType type, ConstBytes body);
 FromCoordinator decode_from_coordinator(MessageType type, ConstBytes body);
 ToAgent decode_to_agent(MessageType type, ConstBytes body);
-WindUp decode_from_agent(MessageType type, ConstBytes body);
+FromAgent decode_from_agent(MessageType type, ConstBytes body);
 
 }  // namespace lockstep::elastic

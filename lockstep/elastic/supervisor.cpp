@@ -148,8 +148,9 @@ class Supervision {
     const std::string who = fmt::format(
         "{} ({}, pid {})", standing.name.empty() ? fmt::format("worker {}", ended.slot) : standing.name,
         rendezvous::host_name(), ended.pid);
-    if (ended.killed_for) return fmt::format("{} was ended {}: {}", who, standing.phase, *ended.killed_for);
-    return fmt::format("{} {} {}", who, end_of(ended), standing.phase);
+    const std::string phase = standing.phase.empty() ? "" : " " + standing.phase;
+    if (ended.killed_for) return fmt::format("{} was ended{}: {}", who, phase, *ended.killed_for);
+    return fmt::format("{} {}{}", who, end_of(ended), phase);
   }
 
   std::string end_of(const WorkerSlots::Ended& ended) {

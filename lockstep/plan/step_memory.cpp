@@ -6,6 +6,7 @@
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
 #include "lockstep/mesh/host_grid.h"
+#include "lockstep/mesh/mirrors.h"
 #include "lockstep/plan/block_memory.h"
 #include "lockstep/plan/buckets.h"
 #include "lockstep/plan/lanes.h"
@@ -167,6 +168,21 @@ std::uint64_t optimizer_memory(const spec::RunSpec& run, const Share& share, std
   return std::min(all, kBuckets * static_cast<std::uint64_t>(largest) / sharers * optimizer_bytes(run));
 }
 
+// Shares of others that the rank mirrors.
+std::uint64_t mirrored_shares(const Mesh& mesh, Rank rank, std::span<const int> host_of) {
+  std::vector<int> hosts;
+  for (const Rank other : mesh.group_of(rank, Axis::data)) {
+    hosts.push_back(host_of.empty() ? 0 : host_of[static_cast<std::size_t>(other)]);
+  }
+  const std::vector<Rank> mirrors = mirrors_by_rank(hosts);
+  return static_cast<std::uint64_t>(std::ranges::count(mirrors, mesh.place_in_group(rank, Axis::data)));
+}
+
+std::uint64_t rounded_up(std::uint64_t elements, int sharers) {
+  const auto parts = static_cast<std::uint64_t>(sharers);
+  return (elements + parts - 1) / parts;
+}
+
 }  // namespace
 
 int sharers_of(const spec::RunSpec& run, int world, std::span<const int> host_of) {
@@ -179,8 +195,7 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span
   const Share share = share_of(run, world, rank, host_of);
   const schedule::StepCost cost = cost_of_step(run, world, share);
   const auto [updated, borrowed] = parameters_of(run, share);
-  const auto sharers = static_cast<std::uint64_t>(share.sharers);
-  const std::uint64_t own = (updated + sharers - 1) / sharers;
+  const std::uint64_t own = rounded_up(updated, share.sharers);
   const auto slots = static_cast<std::uint64_t>(cost.slots);
   const bool loses = cost.kept_passes > 0 && share.has_head();
   return {.weights = (borrowed + (share.zero_stage >= 3 ? own : updated)) * size_of(run.training.dtype),
@@ -188,6 +203,15 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span
           .gradients = (slots * borrowed + (share.zero_stage >= 2 ? own : slots * updated)) * sizeof(float),
           .activations = cost.pass_bytes + (loses ? head_memory(run) : 0),
           .checkpoint = checkpoint_memory(run, world, updated)};
+}
+
+std::uint64_t mirror_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of) {
+  const Share share = share_of(run, world, rank, host_of);
+  if (share.zero_stage == 0 || share.copies_on_hosts) return 0;
+  const std::uint64_t elements = rounded_up(parameters_of(run, share).updated, share.sharers);
+  const std::uint64_t state = sizeof(float) + moment_bytes(run);
+  const std::uint64_t gradients = static_cast<std::uint64_t>(run.elastic.mirror_steps) * sizeof(float);
+  return mirrored_shares(mesh_of(run, world), rank, host_of) * elements * (state + gradients);
 }
 
 }  // namespace lockstep::plan

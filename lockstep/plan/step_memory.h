@@ -27,6 +27,11 @@ struct StepMemory {
 // data_grid().
 StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of = {});
 
+// What the same rank needs beside it in an elastic run: the shares of the state that it mirrors, and the
+// gradients that it keeps for them.
+std::uint64_t mirror_memory(const spec::RunSpec& run, int world, Rank rank,
+                            std::span<const int> host_of = {});
+
 // How many ranks share out among them what ZeRO shares out.
 int sharers_of(const spec::RunSpec& run, int world, std::span<const int> host_of = {});
 

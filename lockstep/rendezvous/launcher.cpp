@@ -13,6 +13,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/rendezvous/background.h"
+#include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/open_files.h"
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/rendezvous/signal_inbox.h"
@@ -200,7 +201,7 @@ const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failu
 }
 
 std::string LaunchResult::Failure::to_string() const {
-  return fmt::format("rank {} (pid {}) {}", rank, pid, status.to_string());
+  return fmt::format("rank {} ({}, pid {}) {}", rank, host_name(), pid, status.to_string());
 }
 
 LaunchResult launch(const LaunchOptions& options) {

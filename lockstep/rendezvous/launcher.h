@@ -44,7 +44,7 @@ struct LaunchResult {
     Rank rank = -1;
     pid_t pid = -1;
     ExitStatus status;
-    std::string to_string() const;  // "rank 2 (pid 77) ended with exit code 3"
+    std::string to_string() const;  // "rank 2 (node7, pid 77) ended with exit code 3"
   };
   // The first to fail; when that one only lost a peer (exit code 75), the first after it that did not.
   std::optional<Failure> first_failure;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The figures of a disturbed run, from recorded sequences of events.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
@@ -104,6 +106,22 @@ TEST(ChaosFigures, TimeUntilAStepCountsFromTheFirst) {
   EXPECT_FALSE(time_until(steps, 3));
 }
 
+TEST(ChaosFigures, LossesAreComparedStepByStep) {
+  const Steps undisturbed = {{1, 1, 1, 3.5}, {2, 2, 1, 3.25}, {3, 3, 1, std::nullopt}, {4, 4, 1, 3.0}};
+  EXPECT_EQ(compare_losses(undisturbed, undisturbed), LossComparison{.steps = 4});
+  Steps disturbed = undisturbed;
+  disturbed[1].loss = std::nextafter(3.25, 4);
+  EXPECT_EQ(compare_losses(disturbed, undisturbed),
+            (LossComparison{.steps = 4, .different = 1, .first_different = 2}));
+  disturbed.push_back({2, 9, 1, 3.25});
+  EXPECT_EQ(compare_losses(disturbed, undisturbed), LossComparison{.steps = 4}) << "as it was recorded last";
+  disturbed.erase(disturbed.begin() + 2);
+  disturbed.push_back({5, 10, 1, 2.0});
+  EXPECT_EQ(compare_losses(disturbed, undisturbed),
+            (LossComparison{.steps = 5, .different = 2, .first_different = 3}))
+      << "one has no step 3, the other no step 5";
+}
+
 TEST(ChaosFigures, SpreadsAreOfThoseThatHaveTheTime) {
   const std::vector<FaultOutcome> outcomes = {
       {FaultKind::kill, 0.1, 1.0}, {FaultKind::stop, 10.0, 11.0}, {FaultKind::kill, std::nullopt, 3.0}};
@@ -116,7 +134,7 @@ TEST(ChaosRecords, AreReadUpToALineThatIsCutOff) {
   const Steps steps = parse_steps(
       "{\"step\":1,\"time\":10.5,\"loss\":3,\"step_s\":0.5}\n{\"step\":2,\"time\":11,\"step_s\":0.5}\n{\"st",
       "f");
-  EXPECT_EQ(steps, (Steps{{1, 10.5, 0.5}, {2, 11, 0.5}}));
+  EXPECT_EQ(steps, (Steps{{1, 10.5, 0.5, 3.0}, {2, 11, 0.5}}));
   const Generations generations =
       parse_generations("{\"time\":1,\"event\":\"lost\",\"generation\":2,\"workers\":4,\"step\":7}\n", "f");
   EXPECT_EQ(generations, (Generations{{1, "lost", 7}}));

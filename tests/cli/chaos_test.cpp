@@ -47,6 +47,8 @@ class ChaosProgram : public TrainProgram {
     ASSERT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
     const auto report = nlohmann::json::parse(finished.output);
     EXPECT_EQ(report.at("equal"), true);
+    EXPECT_EQ(report.at("losses_different"), 0);
+    EXPECT_EQ(report.at("losses_compared"), report.at("steps"));
     EXPECT_EQ(report.at("faults").size(), faults);
     EXPECT_GT(report.at("effective_training_time"), 0.0);
     EXPECT_LE(report.at("effective_training_time"), 1.0);
@@ -68,6 +70,7 @@ TEST_F(ChaosProgram, AnEarlierRunCanBeTheReference) {
   const Finished first = chaos({"--kills", "1", "--for", "2s"});
   ASSERT_EQ(first.exit_code, 0) << first.error_output;
   EXPECT_THAT(first.output, HasSubstr("equal: "));
+  EXPECT_THAT(first.output, HasSubstr("equal in all "));
   EXPECT_THAT(first.output, HasSubstr(", at most 1 after one loss"));
   std::filesystem::rename(folder_.path("chaos/undisturbed"), folder_.path("earlier"));
   const Flags with_reference = {

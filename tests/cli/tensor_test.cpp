@@ -133,7 +133,7 @@ TEST_F(TensorProgram, AWorkerThatIsKilledOrFreezesIsNamed) {
   const Flags flags = {"--workers", "4", "--parallelism.tensor", "2", "--comm.train_timeout_seconds", "2"};
   const Finished killed = signal_the_last_worker(flags, "killed", "KILL");
   EXPECT_EQ(killed.exit_code, 137) << killed.error_output;
-  EXPECT_THAT(killed.error_output, HasSubstr("rank 3 (pid "));
+  EXPECT_THAT(killed.error_output, ContainsRegex("rank 3 \\([^ ]+, pid "));
   const Finished frozen = signal_the_last_worker(flags, "frozen", "STOP");
   EXPECT_EQ(frozen.exit_code, 75) << frozen.error_output;
   EXPECT_THAT(frozen.error_output, ContainsRegex("rank 3 (silent|has not arrived)|waits for rank 3"));

@@ -16,6 +16,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -104,6 +105,20 @@ TEST_F(Agent, AddsWorkersAndMayDieAndBeReplaced) {
   expect_whole("agent", program.finish());
   const Finished of_agent = another.finish();
   EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
+}
+
+TEST_F(Agent, OfAKilledWorkerTellsTheRunHowItEnded) {
+  train_whole();
+  Program program = start_run("named", 100);
+  Program agent = start_agent("named");
+  wait_for("named", "4 workers went on after step");
+  wait_for_more_steps("named");
+  run_shell(fmt::format("kill -9 $(pgrep -P {} | head -n 1)", agent.pid()));
+  const Finished finished = program.finish();
+  expect_whole("named", finished);
+  EXPECT_THAT(finished.error_output,
+              ContainsRegex("rank [0-3] was lost (in|after) [a-z ]*step [0-9]+[a-z ]*: worker [01] "
+                            "\\([^ ]+, pid [0-9]+\\) was killed by signal 9 \\(Killed\\)"));
 }
 
 // What each worker of the other host has is also here, though there is only one.

@@ -96,6 +96,34 @@ TEST(StepMemory, WithACopyOnEveryHostFollowsTheWorkersOfAHost) {
       << "there is nobody to share with";
 }
 
+TEST(MirrorMemory, IsThatOfTheSharesAndTheirGradients) {
+  const auto memory_of = [](const std::vector<std::string>& flags, Rank rank,
+                            const std::vector<int>& host_of = {}) {
+    std::vector<std::string> all = {"--parallelism.lanes",    "4", "--training.micro_batch_size", "1",
+                                    "--elastic.mirror_steps", "3"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return mirror_memory(run_of(all), 4, rank, host_of);
+  };
+  constexpr std::uint64_t kShare = kParameters / 4;
+  EXPECT_EQ(memory_of({}, 1), (12 + 3 * 4) * kShare);
+  EXPECT_EQ(memory_of({"--parallelism.zero_stage", "3"}, 2), (12 + 3 * 4) * kShare);
+  EXPECT_EQ(memory_of({"--optimizer.name", "sgd"}, 1), (8 + 3 * 4) * kShare);
+  EXPECT_EQ(memory_of({"--elastic.mirror_steps", "1"}, 1), (12 + 4) * kShare);
+  const std::vector<int> uneven = {0, 0, 0, 1};
+  EXPECT_EQ(memory_of({}, 3, uneven), 3 * (12 + 3 * 4) * kShare) << "it has those of all others";
+  EXPECT_EQ(memory_of({}, 0, uneven), (12 + 3 * 4) * kShare);
+  EXPECT_EQ(memory_of({}, 1, uneven), 0U);
+}
+
+TEST(MirrorMemory, IsNoneWhereNothingIsSharedOutOrHostsHaveCopies) {
+  EXPECT_EQ(mirror_memory(run_of({"--parallelism.zero_stage", "0"}), 2, 0), 0U);
+  EXPECT_EQ(mirror_memory(run_of({"--parallelism.lanes", "1"}), 1, 0), 0U);
+  EXPECT_EQ(mirror_memory(run_of({"--parallelism.tensor", "2", "--parallelism.lanes", "1"}), 2, 0), 0U);
+  const auto on_hosts = run_of(
+      {"--parallelism.zero_scope", "host", "--parallelism.lanes", "4", "--training.micro_batch_size", "1"});
+  EXPECT_EQ(mirror_memory(on_hosts, 4, 0, std::vector<int>{0, 0, 1, 1}), 0U);
+}
+
 TEST(StepMemory, OfLayersThatAreSharedIsAShare) {
   constexpr std::uint64_t kTable = 768 * ((50257 + 1) / 2 + 1024);  // half of the tokens, all places
   constexpr std::uint64_t kLayer = (12 * 768 * 768 + 7 * 768) / 2 + 6 * 768;

@@ -2,8 +2,10 @@
 #include "lockstep/cli/chaos/figures.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace lockstep::cli {
 namespace {
@@ -130,6 +132,25 @@ std::optional<double> time_until(std::span<const StepRecord> steps, std::int64_t
   const auto found = last.find(step);
   if (found == last.end()) return std::nullopt;
   return found->second.time_s - begin_of(steps);
+}
+
+LossComparison compare_losses(std::span<const StepRecord> disturbed,
+                              std::span<const StepRecord> undisturbed) {
+  const auto ours = last_records(disturbed);
+  const auto theirs = last_records(undisturbed);
+  std::set<std::int64_t> steps;
+  for (const auto* records : {&ours, &theirs}) {
+    for (const auto& [step, record] : *records) steps.insert(step);
+  }
+  LossComparison comparison = {.steps = std::ssize(steps)};
+  for (const std::int64_t step : steps) {
+    const auto one = ours.find(step);
+    const auto other = theirs.find(step);
+    if (one != ours.end() && other != theirs.end() && one->second.loss == other->second.loss) continue;
+    ++comparison.different;
+    if (!comparison.first_different) comparison.first_different = step;
+  }
+  return comparison;
 }
 
 std::optional<Spread> spread_over(std::span<const FaultOutcome> outcomes,

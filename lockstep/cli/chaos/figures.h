@@ -52,6 +52,16 @@ std::optional<Effective> effective_time(std::span<const StepRecord> steps, doubl
 // How long training took until this step, from the beginning of the first; none when it is not recorded.
 std::optional<double> time_until(std::span<const StepRecord> steps, std::int64_t step);
 
+// The losses of a disturbed run against those of the undisturbed one: equal when all bits are. A step that is
+// recorded more than once counts as it was recorded last.
+struct LossComparison {
+  std::int64_t steps = 0;      // that either has recorded
+  std::int64_t different = 0;  // of these; also those that only one of them has
+  std::optional<std::int64_t> first_different = std::nullopt;
+  bool operator==(const LossComparison&) const = default;
+};
+LossComparison compare_losses(std::span<const StepRecord> disturbed, std::span<const StepRecord> undisturbed);
+
 // Of those that have one; none when none has.
 std::optional<Spread> spread_over(std::span<const FaultOutcome> outcomes,
                                   std::optional<double> FaultOutcome::*time,

@@ -42,7 +42,11 @@ constexpr std::streamoff kLine = 1 << 14;
 std::vector<StepRecord> parse_steps(std::string_view text, const std::string& file) {
   std::vector<StepRecord> records;
   for_each_line(text, file, [&](const Json& line) {
-    records.push_back({line.at("step"), line.at("time"), line.at("step_s")});
+    const Json loss = line.value("loss", Json());
+    records.push_back({.step = line.at("step"),
+                       .time_s = line.at("time"),
+                       .step_s = line.at("step_s"),
+                       .loss = loss.is_null() ? std::nullopt : std::optional(loss.get<double>())});
   });
   return records;
 }

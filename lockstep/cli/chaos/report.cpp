@@ -49,6 +49,12 @@ std::string effective_in_words(const Effective& effective) {
   return fmt::format("{:.1f} % of {:.1f} s", effective.share * 100, effective.window_s);
 }
 
+std::string losses_in_words(const LossComparison& losses) {
+  if (losses.different == 0) return fmt::format("equal in all {} steps", losses.steps);
+  return fmt::format("DIFFERENT in {} of {} steps, the first of them {}", losses.different, losses.steps,
+                     *losses.first_different);
+}
+
 Json spread_json(const std::optional<Spread>& spread) {
   if (!spread) return nullptr;
   return {{"median", spread->median}, {"min", spread->min}, {"max", spread->max}};
@@ -105,9 +111,10 @@ std::string chaos_text(const ChaosReport& report) {
           fmt::format("{}, at most {} after one loss", ours.repeats.total, ours.repeats.most)) +
       row("effective training time", effective_in_words(ours.effective)) +
       row("pace", fmt::format("{:.1f} % of the undisturbed run's", report.pace * 100)) +
-      row("final digest", report.is_equal() ? fmt::format("equal: {}", report.digest)
-                                            : fmt::format("DIFFERENT: {}, undisturbed {}", report.digest,
-                                                          report.undisturbed_digest));
+      row("losses", losses_in_words(report.losses)) +
+      row("final digest", report.has_equal_digest() ? fmt::format("equal: {}", report.digest)
+                                                    : fmt::format("DIFFERENT: {}, undisturbed {}",
+                                                                  report.digest, report.undisturbed_digest));
   if (report.torchrun) {
     const JobFigures& torchrun = *report.torchrun;
     text +=
@@ -124,6 +131,10 @@ std::string chaos_json(const ChaosReport& report) {
                  {"seed", report.seed},     {"planned", report.planned}};
   object.update(job_json(report.ours));
   object["pace"] = report.pace;
+  object["losses_compared"] = report.losses.steps;
+  object["losses_different"] = report.losses.different;
+  object["first_different_loss"] =
+      report.losses.first_different ? Json(*report.losses.first_different) : Json(nullptr);
   object["digest"] = report.digest;
   object["undisturbed_digest"] = report.undisturbed_digest;
   object["equal"] = report.is_equal();

@@ -27,11 +27,13 @@ struct ChaosReport {
   double undisturbed_step_s = 0;
   JobFigures ours;
   double pace = 0;  // of the undisturbed run's time for the same steps, over the disturbed one's
+  LossComparison losses;
   std::string digest;
   std::string undisturbed_digest;
   std::optional<JobFigures> torchrun;
 
-  bool is_equal() const { return digest == undisturbed_digest; }
+  bool has_equal_digest() const { return digest == undisturbed_digest; }
+  bool is_equal() const { return has_equal_digest() && losses.different == 0; }
 };
 
 std::string chaos_text(const ChaosReport& report);

@@ -76,10 +76,11 @@ class Chaos {
                           .undisturbed_step_s = mean_step(undisturbed),
                           .ours = {},
                           .pace = 0,
+                          .losses = {},
                           .digest = {},
                           .undisturbed_digest = digest_of(reference),
                           .torchrun = {}};
-    report.ours = train_disturbed(plan, undisturbed, report.pace);
+    train_disturbed(plan, undisturbed, report);
     report.digest = digest_of(file(kDisturbed));
     if (options_.against_torchrun) report.torchrun = torchrun_under(plan);
     return report;
@@ -137,8 +138,9 @@ class Chaos {
     job.require_success("the undisturbed run");
   }
 
-  JobFigures train_disturbed(std::span<const Fault> plan, std::span<const StepRecord> undisturbed,
-                             double& pace) {
+  // Fills in what the disturbed run came to, but for its digest.
+  void train_disturbed(std::span<const Fault> plan, std::span<const StepRecord> undisturbed,
+                       ChaosReport& report) {
     log::info(fmt::format("trains the same with {} faults", plan.size()));
     LockstepJob::Options job_options = job_of(kDisturbed);
     job_options.has_resizes = has_resizes(options_.faults);
@@ -146,10 +148,10 @@ class Chaos {
     const std::vector<InjectedFault> faults = disturb(job, plan);
     job.require_success("the disturbed run");
     const std::vector<StepRecord> steps = read_steps(job.steps_file());
-    const JobFigures figures = figures_of(faults, steps, read_generations(job.generations_file()), true);
-    const std::int64_t last = figures.effective.steps;
-    pace = time_until(undisturbed, last).value_or(0) / time_until(steps, last).value_or(1);
-    return figures;
+    report.ours = figures_of(faults, steps, read_generations(job.generations_file()), true);
+    const std::int64_t last = report.ours.effective.steps;
+    report.pace = time_until(undisturbed, last).value_or(0) / time_until(steps, last).value_or(1);
+    report.losses = compare_losses(steps, undisturbed);
   }
 
   // The same kills at the same times; for other faults torchrun has no answer.

@@ -204,8 +204,8 @@ void RunFolder::saved(const train::SaveReport& report) {
                         report.seconds, report.stall_seconds * 1e3));
 }
 
-void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<const int> host_of) {
-  gemm_peak_gflops_ = gemm_peak_gflops;
+void RunFolder::begin(const Workers& workers) {
+  gemm_peak_gflops_ = workers.gemm_peak_gflops;
   if (!goes_on_) clear(folder_, run_);
   const spec::Workload workload = spec::workload_of(run_, workers_);
   spec::RunSpec resolved = spec::settled(run_, workers_);
@@ -214,7 +214,9 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<cons
   write_atomically(folder_ / kResolved, spec::to_toml(resolved));
   const std::uint64_t here = metrics::process_memory().current_bytes;
   const auto predicted = [&](Rank rank) {
-    return here + plan::step_memory(run_, workers_, rank, host_of).total();
+    const std::uint64_t mirrors =
+        workers.mirror ? plan::mirror_memory(run_, workers_, rank, workers.host_of) : 0;
+    return here + plan::step_memory(run_, workers_, rank, workers.host_of).total() + mirrors;
   };
   predicted_bytes_ = predicted(0);
   std::uint64_t largest = 0;
@@ -223,7 +225,7 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<cons
     largest = std::max(largest, predicted(mesh.rank_of({.pipeline = stage})));
   }
   std::uint64_t on_this_host = 0;
-  for (Rank rank = 0; rank < local_workers; ++rank) on_this_host += predicted(rank);
+  for (Rank rank = 0; rank < workers.on_this_host; ++rank) on_this_host += predicted(rank);
   log_.emplace(folder_ / "log.txt",
                goes_on_ ? metrics::OutputFile::Mode::append : metrics::OutputFile::Mode::replace);
   log_->say(
@@ -231,7 +233,7 @@ void RunFolder::begin(double gemm_peak_gflops, int local_workers, std::span<cons
                   spec::parameter_count(run_.model), workers_in_words(run_, workers_, workload),
                   counted(workload.lanes, "lane"), workload.tokens_per_step, metrics::format_memory(largest),
                   folder_.string()));
-  warn_about_memory(local_workers, on_this_host);
+  warn_about_memory(workers.on_this_host, on_this_host);
 }
 
 void RunFolder::warn_about_memory(int local_workers, std::uint64_t needed) {

@@ -46,10 +46,15 @@ class RunFolder {
 
   std::string tokenizer_digest() const;  // empty: the run has none
 
-  // Makes room for the run, once nothing is in its way any more, and says what it will need. Its workers, of
-  // which `local_workers` are on this host, are measured against `gemm_peak_gflops` of all of them together.
-  // `host_of` as plan::step_memory() takes it.
-  void begin(double gemm_peak_gflops, int local_workers, std::span<const int> host_of);
+  // What the run's workers are.
+  struct Workers {
+    double gemm_peak_gflops = 0;    // of all of them together, which they are measured against
+    int on_this_host = 1;           // so many
+    std::vector<int> host_of = {};  // as plan::step_memory() takes it
+    bool mirror = false;            // each other's shares of the state: those of an elastic run
+  };
+  // Makes room for the run, once nothing is in its way any more, and says what it will need.
+  void begin(const Workers& workers);
   // After begin(), when the run is not a new one: it goes on from a checkpoint, or from what workers had in
   // memory, whose last step will be told again.
   void resumed(const train::Resumed& from);

@@ -47,7 +47,7 @@ int train_in_one_world(const spec::RunSpec& given, const comm::Communicator& wor
     run = spec::settled(given, world.size());
     if (world.rank() == 0) lock = lock_for_launcher(run);
   });
-  WorldRun around(run, world, train::measured_gemm_peak(run.training.dtype, world), false);
+  WorldRun around(run, world, {.gemm_peak = train::measured_gemm_peak(run.training.dtype, world)});
   return exit_code_of(run, train::run_training(run, world, around.hooks()));
 }
 
@@ -74,7 +74,9 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
     if (gemm_peak_of_one == 0) {
       gemm_peak_of_one = train::measured_gemm_peak(run.training.dtype, world) / world.size();
     }
-    around.emplace(run, world, gemm_peak_of_one * world.size(), goes_on);
+    around.emplace(run, world,
+                   WorldRun::Options{
+                       .gemm_peak = gemm_peak_of_one * world.size(), .goes_on = goes_on, .is_elastic = true});
     return around->hooks();
   };
   try {

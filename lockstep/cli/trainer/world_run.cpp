@@ -32,10 +32,10 @@ void open(std::optional<RunFolder>& folder, const spec::RunSpec& run, int worker
 
 }  // namespace
 
-WorldRun::WorldRun(const spec::RunSpec& run, const comm::Communicator& world, double gemm_peak, bool goes_on)
-    : run_(run), world_(world), gemm_peak_(gemm_peak) {
+WorldRun::WorldRun(const spec::RunSpec& run, const comm::Communicator& world, const Options& options)
+    : run_(run), world_(world), options_(options) {
   train::together(world_, [&] {
-    if (world_.rank() == 0) open(folder_, run_, world_.size(), goes_on);
+    if (world_.rank() == 0) open(folder_, run_, world_.size(), options_.goes_on);
   });
 }
 
@@ -44,7 +44,12 @@ train::RunHooks WorldRun::hooks() {
   if (run_.checkpoint.enabled) hooks.checkpoints = checkpoint_folder(run_);
   if (folder_) {
     hooks.tokenizer_digest = folder_->tokenizer_digest();
-    hooks.ready = [this] { folder_->begin(gemm_peak_, world_.ranks_on_this_host(), world_.hosts()); };
+    hooks.ready = [this] {
+      folder_->begin({.gemm_peak_gflops = options_.gemm_peak,
+                      .on_this_host = world_.ranks_on_this_host(),
+                      .host_of = world_.hosts(),
+                      .mirror = options_.is_elastic});
+    };
     hooks.resumed = [this](const train::Resumed& resumed) { folder_->resumed(resumed); };
     hooks.healed = [this](const train::Reached& reached) { folder_->healed(reached); };
     hooks.begun = [this](std::int64_t step) { folder_->begun(step); };

@@ -13,9 +13,13 @@ namespace lockstep::cli {
 // What `lockstep train` does around the training of one world: the folder of the run, on rank 0, and signals.
 class WorldRun {
  public:
-  // All ranks together. `goes_on`: another world has begun the run, and this one goes on with it. `gemm_peak`
-  // is that of all ranks together. Errors as RunFolder, on all ranks. The run must outlive this.
-  WorldRun(const spec::RunSpec& run, const comm::Communicator& world, double gemm_peak, bool goes_on);
+  struct Options {
+    double gemm_peak = 0;     // of all ranks together
+    bool goes_on = false;     // another world has begun the run, and this one goes on with it
+    bool is_elastic = false;  // another world may go on with it
+  };
+  // All ranks together. Errors as RunFolder, on all ranks. The run must outlive this.
+  WorldRun(const spec::RunSpec& run, const comm::Communicator& world, const Options& options);
 
   // Refer to this.
   train::RunHooks hooks();
@@ -23,7 +27,7 @@ class WorldRun {
  private:
   const spec::RunSpec& run_;
   comm::Communicator world_;
-  double gemm_peak_;
+  Options options_;
   std::optional<RunFolder> folder_;  // on rank 0
 };
 
