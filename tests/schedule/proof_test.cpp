@@ -180,10 +180,7 @@ class MetKinds {
 
  private:
   enum class CountKind { zero, smaller_than_world, divides, does_not_divide };
-  struct RootKind {
-    bool first_host, first_seat;
-    auto operator<=>(const RootKind&) const = default;
-  };
+  enum class RootKind { first_of_all, first_on_its_host, on_first_host, elsewhere };
 
   static CountKind kind_of_count(const CollectiveSpec& spec) {
     const auto ranks = static_cast<std::size_t>(spec.world);
@@ -196,7 +193,8 @@ class MetKinds {
     Rank seat = spec.root;
     std::size_t host = 0;
     while (seat >= spec.ranks_per_host[host]) seat -= spec.ranks_per_host[host++];
-    return {.first_host = host == 0, .first_seat = seat == 0};
+    if (host == 0) return seat == 0 ? RootKind::first_of_all : RootKind::on_first_host;
+    return seat == 0 ? RootKind::first_on_its_host : RootKind::elsewhere;
   }
 
   std::map<std::pair<Op, Algorithm>, std::set<std::pair<CountKind, RootKind>>> met_;
