@@ -30,11 +30,15 @@ thread_local std::size_t allocations_left = kPlenty;
 
 }  // namespace
 
-// These take the place of the library's in the whole program.
-void* operator new(std::size_t bytes) {
-  if (allocations_left == 0) throw std::bad_alloc();
+// These take the place of the library's in the whole program, also of those that do not throw: sanitizers
+// want memory to come and go by the same hands.
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  if (allocations_left == 0) return nullptr;
   if (allocations_left != kPlenty) --allocations_left;
-  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+void* operator new(std::size_t bytes) {
+  void* const memory = operator new(bytes, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

@@ -36,9 +36,7 @@ void read_train(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Input input(data, size);
-  std::vector<std::string> arguments;
-  while (!input.empty()) arguments.emplace_back(input.line());
+  const std::vector<std::string> arguments = fuzz::Input(data, size).lines();
   read_collectives(arguments);
   read_train(arguments);
   return 0;

@@ -9,9 +9,7 @@
 using namespace lockstep;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Input input(data, size);
-  std::vector<std::string> arguments;
-  while (!input.empty()) arguments.emplace_back(input.line());
+  const std::vector<std::string> arguments = fuzz::Input(data, size).lines();
   fuzz::accepts<UsageError>([&] {
     const cli::CommandLine line(arguments);
     fuzz::require(line.answer().empty() || !line.has_action(), "an answer is all that is asked for");

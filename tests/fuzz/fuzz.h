@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/base/bytes.h"
 
@@ -65,6 +66,13 @@ class Input {
     const std::size_t end = std::min(text.find('\n'), text.size());
     take(std::min(end + 1, text.size()));
     return text.substr(0, end);
+  }
+
+  // All that are left: a command line, one argument in each.
+  std::vector<std::string> lines() {
+    std::vector<std::string> all;
+    while (!empty()) all.emplace_back(line());
+    return all;
   }
 
   std::string_view rest() { return as_text(take(bytes_.size())); }

@@ -11,9 +11,7 @@
 using namespace lockstep;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Input input(data, size);
-  std::vector<std::string> arguments;
-  while (!input.empty()) arguments.emplace_back(input.line());
+  const std::vector<std::string> arguments = fuzz::Input(data, size).lines();
   fuzz::accepts<UsageError>([&] {
     const cli::TrainArguments split = cli::split_arguments("train", arguments);
     fuzz::require(!split.file.empty(), "there is a run");

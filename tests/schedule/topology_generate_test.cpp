@@ -62,6 +62,21 @@ TEST(TreeGenerate, NobodyHasChildrenInBothTrees) {
   }
 }
 
+TEST(TreeGenerate, EveryOperationStaysOnTheEdgesOfTheTrees) {
+  for (int world = 2; world <= 20; ++world) {
+    const std::vector<Program> all_reduce =
+        programs_of(flat_spec(Op::all_reduce, Algorithm::tree, world, 200));
+    for (Op op : {Op::reduce_scatter, Op::all_gather, Op::all_to_all}) {
+      for (const Program& program : programs_of(flat_spec(op, Algorithm::tree, world, 200))) {
+        const std::set<Rank> edges = receivers_of(all_reduce[static_cast<std::size_t>(program.rank)]);
+        for (Rank peer : receivers_of(program)) {
+          EXPECT_TRUE(edges.contains(peer)) << name_of(op) << ": " << program.rank << " to " << peer;
+        }
+      }
+    }
+  }
+}
+
 TEST(TreeGenerate, SegmentsFollowEachOtherInOneRound) {
   CollectiveSpec spec = flat_spec(Op::broadcast, Algorithm::tree, 6, 40);
   spec.segment_elements = 3;

@@ -2,6 +2,7 @@
 #include "lockstep/cli/bench/footprint.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -21,9 +22,10 @@ std::uint64_t blocks_under_way(Algorithm algorithm, std::uint64_t bytes, std::ui
   switch (algorithm) {
     case Algorithm::ring:
       return 2 * bytes;
-    case Algorithm::halving_doubling:
     case Algorithm::mesh:
       return 3 * bytes;
+    case Algorithm::halving_doubling:
+      return bytes + bytes / 2 * static_cast<std::uint64_t>(std::bit_width(ranks));
     case Algorithm::tree:
       return bytes + bytes / 4 * ranks;
     default:
