@@ -15,11 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/rendezvous/open_files.h"
 #include "lockstep/rendezvous/text.h"
-#include "lockstep/transport/connect/socket.h"
 
 namespace lockstep::rendezvous {
 namespace {
@@ -174,13 +172,6 @@ ChildProcess::ChildProcess(const SpawnOptions& options) {
   report.write = Descriptor();
   output_ = std::move(output.read);
   error_output_ = std::move(error_output.read);
-  const Deadline deadline = Deadline::after(options.start_timeout);
-  if (!transport::wait_ready(report.read.get(), transport::Readiness::read, deadline)) {
-    end();
-    cannot_start(options.program,
-                 fmt::format("it did not run within {:.1f} s: does the disk that holds it answer?",
-                             std::chrono::duration<double>(options.start_timeout).count()));
-  }
   if (const int error = read_report(report.read); error != 0) {
     ::waitpid(pid_, nullptr, 0);
     cannot_start(options.program, std::strerror(error));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -32,7 +31,6 @@ struct SpawnOptions {
   Environment environment;
   bool capture_output = false;  // standard output and error through pipes instead of inherited
   sigset_t signal_mask{};       // of the new process
-  std::chrono::milliseconds start_timeout{30'000};  // until the program runs: its disk may not answer
 };
 
 // The file that execvp would run. UsageError when there is none or it is not executable.
@@ -42,7 +40,7 @@ std::string find_program(const std::string& name, const Environment& environment
 // thread that started it ends, however it ends. Destroying this kills the child and waits for it.
 class ChildProcess {
  public:
-  // UsageError when the program cannot be executed or watched, or does not run in time.
+  // UsageError when the program cannot be executed or watched.
   explicit ChildProcess(const SpawnOptions& options);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
