@@ -38,6 +38,8 @@ void require_trace(const std::string& file) {
   if (std::filesystem::is_directory(file, ignored)) {
     throw UsageError(fmt::format("cannot read {}: it is a folder; its traces are files in it", file));
   }
+  // What is read here of a pipe would be missing later.
+  if (!std::filesystem::is_regular_file(file, ignored)) return;
   std::ifstream in(file, std::ios::binary);
   char first = 0;
   if (!in.get(first) || first == '[' || first == '{') return;

@@ -26,6 +26,11 @@ GroupNumbers::Entry GroupNumbers::entry(std::size_t number) const {
   return entries_[number];
 }
 
+GroupNumbers::State GroupNumbers::state(std::size_t number) const {
+  const std::lock_guard lock(mutex_);
+  return entries_[number].state;
+}
+
 std::uint64_t GroupNumbers::next_sequence() const {
   const std::lock_guard lock(mutex_);
   return next_sequence_;

@@ -64,6 +64,7 @@ class GroupNumbers {
   };
 
   Entry entry(std::size_t number) const;
+  State state(std::size_t number) const;  // needs no memory
   std::uint64_t next_sequence() const;
 
   void take(std::size_t number);

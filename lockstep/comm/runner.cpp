@@ -321,8 +321,7 @@ void Runner::abort(const std::string& reason, const GroupNumbers& numbers) {
   if (aborted_) return;
   aborted_ = reason;
   for (std::size_t number = 0; number < kMostGroups; ++number) {
-    const bool is_taken = numbers.entry(number).state == GroupNumbers::State::taken;
-    if (is_taken) endpoint_.fail(first_stream_of(number), reason);
+    if (numbers.state(number) == GroupNumbers::State::taken) endpoint_.fail(first_stream_of(number), reason);
   }
   break_all(std::make_exception_ptr(Aborted(reason)));
 }

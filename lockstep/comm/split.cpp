@@ -124,7 +124,12 @@ Communicator Communicator::split(int colour, int key, std::string group_name) co
     bids[me].key = key;
     exchange(bids);
     const auto number = agreed_number(bids, attempt * (group_->place.number + 1));
-    if (!number) break;
+    if (!number) {
+      throw UsageError(fmt::format(
+          "cannot make group '{}': the {} that are possible beside the world exist already or have failed; "
+          "let go of one first",
+          group_name, kMostGroups - 1));
+    }
     Claim claim(group_->place.numbers, *number, offer.changes[*number]);
     std::vector<std::int64_t> claimed(static_cast<std::size_t>(size()));
     claimed[me] = claim.holds() ? 1 : 0;
@@ -142,10 +147,11 @@ Communicator Communicator::split(int colour, int key, std::string group_name) co
     claim.keep();
     return {engine_, std::move(group)};
   }
-  throw UsageError(fmt::format(
-      "cannot make group '{}': the {} that are possible beside the world exist already or have failed; "
-      "let go of one first",
-      group_name, kMostGroups - 1));
+  throw UsageError(
+      fmt::format("cannot make group '{}': other threads have split groups at the same time and were quicker "
+                  "{} times; let "
+                  "fewer of them split at once",
+                  group_name, kAttempts));
 }
 
 }  // namespace lockstep::comm

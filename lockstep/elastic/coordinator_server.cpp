@@ -148,6 +148,8 @@ void CoordinatorServer::hear(const Ended& ended) {
   log::warning(fmt::format("{} was lost {}: {}",
                            known.rank ? fmt::format("rank {}", *known.rank) : "a worker without a place",
                            known.phase, ended.reason));
+  // What it said before and nobody has read yet counts no more.
+  if (Guest* guest = guest_of(ended.member)) drop(*guest, ended.reason);
   lose(ended.member, ended.reason);
 }
 

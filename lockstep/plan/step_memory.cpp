@@ -209,9 +209,9 @@ std::uint64_t mirror_memory(const spec::RunSpec& run, int world, Rank rank, std:
   const Share share = share_of(run, world, rank, host_of);
   if (share.zero_stage == 0 || share.copies_on_hosts) return 0;
   const std::uint64_t elements = rounded_up(parameters_of(run, share).updated, share.sharers);
-  const std::uint64_t state = sizeof(float) + moment_bytes(run);
-  const std::uint64_t gradients = static_cast<std::uint64_t>(run.elastic.mirror_steps) * sizeof(float);
-  return mirrored_shares(mesh_of(run, world), rank, host_of) * elements * (state + gradients);
+  const std::uint64_t value_and_gradient = 2 * sizeof(float);
+  return mirrored_shares(mesh_of(run, world), rank, host_of) * elements *
+         (value_and_gradient + moment_bytes(run));
 }
 
 }  // namespace lockstep::plan

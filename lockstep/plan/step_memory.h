@@ -27,8 +27,8 @@ struct StepMemory {
 // data_grid().
 StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of = {});
 
-// What the same rank needs beside it in an elastic run: the shares of the state that it mirrors, and the
-// gradients that it keeps for them.
+// What the same rank needs beside it in an elastic run: the shares of the state that it mirrors, and their
+// gradients.
 std::uint64_t mirror_memory(const spec::RunSpec& run, int world, Rank rank,
                             std::span<const int> host_of = {});
 

@@ -305,11 +305,6 @@ std::vector<Key> elastic() {
       row<in, &Elastic::compare_freq>(
           "compare_freq", "steps between comparisons of the weights that several workers hold; 0: never",
           {kCount}),
-      row<in, &Elastic::mirror_steps>("mirror_steps",
-                                      "of a share of the state that a worker mirrors, the gradients of so "
-                                      "many steps are kept and applied "
-                                      "together: more take less time, and 4 bytes each for a parameter",
-                                      {{1, 64}}),
       row<in, &Elastic::straggler_freq>(
           "straggler_freq", "steps between comparisons of how fast workers are; 0: never", {kCount}),
       row<in, &Elastic::straggler_factor>(

@@ -150,7 +150,6 @@ struct Elastic {
   std::int64_t min_workers = 1;
   std::int64_t max_workers = 0;
   std::int64_t compare_freq = 100;
-  std::int64_t mirror_steps = 4;
   std::int64_t straggler_freq = 100;
   double straggler_factor = 2;
   std::int64_t straggler_patience = 3;

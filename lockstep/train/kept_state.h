@@ -35,7 +35,7 @@ class KeptState {
  public:
   KeptState() = default;  // nothing
   // What this rank holds, and what it mirrors (null: nothing).
-  KeptState(const Holding& holding, const Weights& weights, Mirror* mirror, const Reached& reached);
+  KeptState(const Holding& holding, const Weights& weights, const Mirror* mirror, const Reached& reached);
 
   const std::optional<Reached>& reached() const { return reached_; }
   const elastic::TensorPieces& pieces() const { return pieces_; }

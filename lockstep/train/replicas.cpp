@@ -70,7 +70,7 @@ std::optional<std::int64_t> majority(const std::vector<Copy>& copies) {
 
 // What this rank has that others may have too, as pairs of Copy::what and Copy::hash: its weights, its share
 // and what it mirrors.
-std::vector<std::int64_t> copies_here(const Holding& holding, const Weights& weights, Mirror* mirror) {
+std::vector<std::int64_t> copies_here(const Holding& holding, const Weights& weights, const Mirror* mirror) {
   std::vector<std::int64_t> copies;
   const auto add = [&](std::int64_t what, std::int64_t hash) { copies.insert(copies.end(), {what, hash}); };
   if (!holding.shards_weights) add(kWeights, hash_of_weights(holding, weights));
@@ -126,7 +126,7 @@ Verdict verdict_on(Rank rank, std::span<const Copy> copies) {
 }
 
 // Of all ranks that hold the same part of the model.
-Verdict verdict_here(const Holding& holding, const Weights& weights, Mirror* mirror) {
+Verdict verdict_here(const Holding& holding, const Weights& weights, const Mirror* mirror) {
   const comm::Communicator& data = holding.groups.data;
   std::vector<Copy> copies;
   const auto by_rank = gathered_lists(copies_here(holding, weights, mirror), data);
@@ -183,7 +183,8 @@ std::vector<std::int64_t> hashes_of_pieces(const KeptState& kept) {
 
 }  // namespace
 
-void require_equal_copies(const Holding& holding, const Weights& weights, Mirror* mirror, std::int64_t step) {
+void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
+                          std::int64_t step) {
   require_right(verdict_here(holding, weights, mirror), holding.groups.world, step);
 }
 

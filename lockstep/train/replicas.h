@@ -40,7 +40,8 @@ WrongCopies find_wrong(std::span<const Copy> copies);
 // the state of each share (values in fp32, and what the optimizer remembers) with that of its mirror (null:
 // there is none) and of other hosts, unless it is on disk. Raises CorruptState on those that find_wrong()
 // finds, and CommError naming them on the others; nothing when there are none.
-void require_equal_copies(const Holding& holding, const Weights& weights, Mirror* mirror, std::int64_t step);
+void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
+                          std::int64_t step);
 
 // The same for what ranks have kept of a step, before any of it is given to others: pieces that several have.
 // `kept` is this rank's, `all_kept` by rank.

@@ -87,8 +87,7 @@ class Training::Impl {
         speeds_(run.elastic, world, work_of_ranks(plan::mesh_of(run, world.size()))),
         loss_scale_(run.training) {
     reached_.progress.loss_scale = loss_scale_.value();
-    if (hooks_.agree && Mirror::is_needed(holding_))
-      mirror_.emplace(holding_, weights_, run.elastic.mirror_steps);
+    if (hooks_.agree && Mirror::is_needed(holding_)) mirror_.emplace(holding_, weights_);
     world.limit_peer_memory(kPeerMemory);
     if (sources_.validation) {
       validation_.emplace(run, *sources_.validation, model_, holding_, sources_.pipeline, weights_);
@@ -162,7 +161,7 @@ class Training::Impl {
     agreed_.reset();
   }
 
-  KeptState keep() { return {holding_, weights_, mirror_ ? &*mirror_ : nullptr, reached_}; }
+  KeptState keep() const { return {holding_, weights_, mirror_ ? &*mirror_ : nullptr, reached_}; }
 
  private:
   // A step that this rank can apply, and what the run has reached with it.
@@ -321,10 +320,6 @@ class Training::Impl {
          .gradient_scale = static_cast<float>(1.0 / report.loss_scale),
          .max_norm = run_.training.max_norm,
          .optimizer = optimizer_,
-         .summed =
-             [&](std::size_t bucket, std::span<const float> own) {
-               if (mirror_) mirror_->start_taking(bucket, own);
-             },
          .agree =
              [&](const StepResult& so_far) {
                take(so_far);
@@ -380,7 +375,7 @@ class Training::Impl {
   // others.
   void agree(const StepReport& report) {
     if (!hooks_.agree) return;
-    if (mirror_) mirror_->finish_taking();
+    if (mirror_ && report.updated) mirror_->take_gradients(runner_.shares_of_gradients());
     LOCKSTEP_FAILPOINT("train.mirrored");
     agreed_ = {.reached = after(report)};
     regroups_ = hooks_.agree(report.step);
@@ -479,7 +474,7 @@ void Training::settle(std::int64_t decided) {
   impl_->settle(decided);
 }
 
-KeptState Training::keep() {
+KeptState Training::keep() const {
   return impl_->keep();
 }
 

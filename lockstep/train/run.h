@@ -128,7 +128,7 @@ class Training {
   // What has become of that one is known: it counts if it is not later than `decided`.
   void settle(std::int64_t decided);
   // After settle(): what this rank holds.
-  KeptState keep();
+  KeptState keep() const;
 
  private:
   class Impl;

@@ -32,15 +32,4 @@ struct ShareState {
 void update_share(const OptimizerStep& how, const model::FlatLayout& layout, Range own,
                   const ShareState& state, std::span<const float> gradients, float gradient_scale);
 
-// One of several steps in a row; the gradients are those of all elements that are updated.
-struct ShareStep {
-  OptimizerStep how;
-  std::span<const float> gradients;
-  float gradient_scale = 1.0F;
-};
-// All of them, of one optimizer, with the bits of one after the other. The state has values in fp32, and
-// nothing that blocks compute with.
-void update_share(std::span<const ShareStep> steps, const model::FlatLayout& layout, Range own,
-                  const ShareState& state);
-
 }  // namespace lockstep::train

@@ -91,9 +91,6 @@ StepResult StepRunner::run(const StepInputs& inputs) {
   result_ = {};
   optimizer_ = inputs.optimizer;
   is_updated_.assign(partition_.buckets.size(), false);
-  is_summed_.assign(partition_.buckets.size(), false);
-  reduced_.clear();
-  told_ = 0;
   lane_losses_.assign(static_cast<std::size_t>(plan_.lanes.lanes()), 0.0);
   const Rank rank = holding_.groups.data.rank();
   result_.times.lanes = plan_.lanes.count_of(rank);
@@ -119,7 +116,6 @@ StepResult StepRunner::run(const StepInputs& inputs) {
     if (is_alone && inputs.computing) inputs.computing(true);
     const auto began = Clock::now();
     play(action, inputs);
-    if (inputs.summed) tell_sums(inputs);
     const auto ended = Clock::now();
     if (is_alone && inputs.computing) inputs.computing(false);
     result_.times[phase] += seconds_between(began, ended);
@@ -292,7 +288,6 @@ void StepRunner::reduce(int bucket) {
   }
   slots_.acquire(result, index);
   works_[index] = sum_->start(partials, slots_.bytes(result, elements));
-  reduced_.push_back(index);
   LOCKSTEP_FAILPOINT("train.reduce");
 }
 
@@ -305,22 +300,8 @@ void StepRunner::add_hosts(int bucket) {
 void StepRunner::finish(int bucket) {
   LOCKSTEP_FAILPOINT("train.finish");
   const auto index = static_cast<std::size_t>(bucket);
-  if (holding_.copies_on_hosts) {
-    works_[index].wait();
-  } else {
-    keep_sum(index);
-  }
-  is_summed_[index] = true;
-}
-
-void StepRunner::tell_sums(const StepInputs& inputs) {
-  // Otherwise the share is somewhere else, or not complete, before finish().
-  const bool are_in_place = !holding_.shards_gradients && !holding_.copies_on_hosts;
-  for (; told_ < reduced_.size(); ++told_) {
-    const std::size_t bucket = reduced_[told_];
-    if (!is_summed_[bucket] && !(are_in_place && works_[bucket].test())) return;
-    inputs.summed(bucket, own_gradients(bucket));
-  }
+  if (holding_.copies_on_hosts) return works_[index].wait();
+  keep_sum(index);
 }
 
 void StepRunner::keep_sum(std::size_t bucket) {
@@ -397,6 +378,14 @@ at::Tensor StepRunner::gather_gradients() const {
 
 void StepRunner::agree(const StepInputs& inputs) {
   if (inputs.agree) inputs.agree(result_);
+}
+
+std::vector<std::span<const float>> StepRunner::shares_of_gradients() const {
+  std::vector<std::span<const float>> shares;
+  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
+    shares.push_back(own_gradients(bucket));
+  }
+  return shares;
 }
 
 void StepRunner::update(int bucket) {

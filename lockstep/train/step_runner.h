@@ -45,9 +45,6 @@ struct StepInputs {
   float gradient_scale = 1.0F;  // what undoes the rest of it before the update
   double max_norm = 0.0;        // of all gradients together; 0: not limited
   OptimizerStep optimizer;
-  // When the gradients of a bucket are summed: those of this rank's share, which stay as they are until the
-  // step ends.
-  std::function<void(std::size_t bucket, std::span<const float> own)> summed = nullptr;
   // When the step can be applied and nothing of it was: returns when it is to be, on all ranks.
   std::function<void(const StepResult& result)> agree = nullptr;
   // Around everything that this rank computes without others.
@@ -72,7 +69,9 @@ class StepRunner {
   // What run() has agreed on and not applied, because an exception has ended it, or agreeing itself: applied
   // now, to this rank's shares, without the others.
   void apply_rest();
-  // What the gradients of the step are multiplied by, from the moment that ranks agree on it.
+  // What the update of the step is done with, from the moment that ranks agree on it: by bucket the gradients
+  // of this rank's share, and what they are multiplied by.
+  std::vector<std::span<const float>> shares_of_gradients() const;
   float gradient_factor() const { return static_cast<float>(gradient_factor_); }
 
   // The gradients that the last step has updated with, before their scale and clipping, until the next
@@ -91,8 +90,6 @@ class StepRunner {
   void finish(int bucket);
   // Waits for a sum, and keeps what is this rank's share of it.
   void keep_sum(std::size_t bucket);
-  // Of sums that have ended meanwhile, while they may still be in a cache.
-  void tell_sums(const StepInputs& inputs);
   void sum_shared(const schedule::Action& action);
   void send_head_gradient(const schedule::Action& action);
   void await_head_gradient(const schedule::Action& action);  // until it is received, or sent
@@ -132,11 +129,8 @@ class StepRunner {
   // --- Of the step under way.
   // By slot: on the way from or to the other end of the pipeline, a message for each tensor lane.
   std::map<int, std::vector<comm::Work>> head_gradients_;
-  std::vector<double> lane_losses_;   // by lane
-  std::vector<comm::Work> works_;     // by bucket: its gradients, then its weights
-  std::vector<std::size_t> reduced_;  // buckets, in the order in which their sums were started
-  std::vector<bool> is_summed_;       // by bucket: this rank's share of its sum is there
-  std::size_t told_ = 0;              // of `reduced_`
+  std::vector<double> lane_losses_;  // by lane
+  std::vector<comm::Work> works_;    // by bucket: its gradients, then its weights
   double gradient_factor_ = 1.0;
   OptimizerStep optimizer_;
   std::vector<bool> is_updated_;  // by bucket

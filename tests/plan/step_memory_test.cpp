@@ -99,19 +99,17 @@ TEST(StepMemory, WithACopyOnEveryHostFollowsTheWorkersOfAHost) {
 TEST(MirrorMemory, IsThatOfTheSharesAndTheirGradients) {
   const auto memory_of = [](const std::vector<std::string>& flags, Rank rank,
                             const std::vector<int>& host_of = {}) {
-    std::vector<std::string> all = {"--parallelism.lanes",    "4", "--training.micro_batch_size", "1",
-                                    "--elastic.mirror_steps", "3"};
+    std::vector<std::string> all = {"--parallelism.lanes", "4", "--training.micro_batch_size", "1"};
     all.insert(all.end(), flags.begin(), flags.end());
     return mirror_memory(run_of(all), 4, rank, host_of);
   };
   constexpr std::uint64_t kShare = kParameters / 4;
-  EXPECT_EQ(memory_of({}, 1), (12 + 3 * 4) * kShare);
-  EXPECT_EQ(memory_of({"--parallelism.zero_stage", "3"}, 2), (12 + 3 * 4) * kShare);
-  EXPECT_EQ(memory_of({"--optimizer.name", "sgd"}, 1), (8 + 3 * 4) * kShare);
-  EXPECT_EQ(memory_of({"--elastic.mirror_steps", "1"}, 1), (12 + 4) * kShare);
+  EXPECT_EQ(memory_of({}, 1), 16 * kShare);
+  EXPECT_EQ(memory_of({"--parallelism.zero_stage", "3"}, 2), 16 * kShare);
+  EXPECT_EQ(memory_of({"--optimizer.name", "sgd"}, 1), 12 * kShare);
   const std::vector<int> uneven = {0, 0, 0, 1};
-  EXPECT_EQ(memory_of({}, 3, uneven), 3 * (12 + 3 * 4) * kShare) << "it has those of all others";
-  EXPECT_EQ(memory_of({}, 0, uneven), (12 + 3 * 4) * kShare);
+  EXPECT_EQ(memory_of({}, 3, uneven), 3 * 16 * kShare) << "it has those of all others";
+  EXPECT_EQ(memory_of({}, 0, uneven), 16 * kShare);
   EXPECT_EQ(memory_of({}, 1, uneven), 0U);
 }
 

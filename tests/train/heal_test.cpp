@@ -273,19 +273,6 @@ TEST_F(Healing, ManyLossesAndArrivals) {
                      5);
 }
 
-// Those of a share that is lost in the middle of what its mirror has put off.
-TEST_F(Healing, MirrorsMayKeepAnyNumberOfSteps) {
-  for (const char* steps : {"1", "2", "3", "8", "64"}) {
-    const Flags flags = {"--elastic.mirror_steps", steps, "--parallelism.zero_stage", "2"};
-    for (const Moment moment : kMoments) {
-      SCOPED_TRACE(std::string(steps) + " steps, moment " + std::to_string(static_cast<int>(moment)));
-      expect_undisturbed({{.workers = 3, .flags = flags, .step = 6, .moment = moment, .lost = {1}},
-                          {.workers = 2, .flags = flags}},
-                         1);
-    }
-  }
-}
-
 TEST_F(Healing, KeepsWhatElseARunRemembers) {
   const Flags cases[] = {
       {"--training.dtype", "fp32", "--optimizer.name", "sgd"},

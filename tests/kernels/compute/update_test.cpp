@@ -120,37 +120,6 @@ TEST(Optimizers, PartsGiveTheBitsOfTheWhole) {
   EXPECT_EQ(whole.bytes(), parts.bytes());
 }
 
-// The step-by-step update is the twin of several steps at once.
-TEST(Optimizers, SeveralStepsGiveTheBitsOfOneAfterTheOther) {
-  for (std::size_t count : kSizes) {
-    for (std::size_t steps : {0, 1, 2, 5}) {
-      State adam(count, DType::fp32), adam_twin(count, DType::fp32), other(count, DType::fp32),
-          other_twin(count, DType::fp32);
-      std::vector<std::vector<float>> gradients;
-      for (std::size_t step = 0; step < steps; ++step) gradients.push_back(random_values(count, 20 + step));
-      std::vector<OneOfSteps<AdamW>> adam_steps;
-      std::vector<OneOfSteps<Sgd>> sgd_steps;
-      for (std::size_t step = 0; step < steps; ++step) {
-        AdamW how = kAdam;
-        how.step = 3 + step;
-        how.learning_rate /= static_cast<float>(1 + step);
-        const float scale = 0.5F + static_cast<float>(step);
-        adam_steps.push_back({how, gradients[step], scale});
-        sgd_steps.push_back({kSgd, gradients[step], scale});
-        const auto parameters = [&](State& state) {
-          return Parameters{.master = state.master, .gradient = gradients[step], .gradient_scale = scale};
-        };
-        adamw(how, parameters(adam_twin), adam_twin.first, adam_twin.second);
-        sgd(kSgd, parameters(other_twin), other_twin.first);
-      }
-      adamw(adam_steps, adam.master, adam.first, adam.second);
-      sgd(sgd_steps, other.master, other.first);
-      EXPECT_EQ(adam.bytes(), adam_twin.bytes()) << count << " elements, " << steps << " steps";
-      EXPECT_EQ(other.bytes(), other_twin.bytes()) << count << " elements, " << steps << " steps";
-    }
-  }
-}
-
 TEST(Vectors, AgreeWithTheirTwins) {
   for (std::size_t count : kSizes) {
     std::vector<float> values = random_values(count, 3);

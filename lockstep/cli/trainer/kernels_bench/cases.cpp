@@ -400,34 +400,6 @@ KernelWork sgd_split_step(DType) {
           .call = [state] { sgd({.momentum = 0.9F}, state->halves(), state->first.floats()); }};
 }
 
-// As a mirror of another rank's share does them.
-template <typename How>
-struct OptimizedInSteps : Optimized {
-  static constexpr std::size_t kSteps = 4;
-  explicit OptimizedInSteps(const How& how) : Optimized(DType::fp32) {
-    for (std::size_t step = 0; step < kSteps; ++step) {
-      gradients.push_back(values(DType::fp32, 1, kParameters));
-      steps.push_back({.how = how, .gradient = gradients.back()->floats()});
-    }
-  }
-
-  std::vector<std::shared_ptr<Values>> gradients;
-  std::vector<OneOfSteps<How>> steps;
-};
-
-KernelWork adamw_in_steps(DType) {
-  auto state = std::make_shared<OptimizedInSteps<AdamW>>(AdamW{});
-  return {.bytes = (6 + state->kSteps) * state->master.bytes(), .call = [state] {
-            adamw(state->steps, state->master.floats(), state->first.floats(), state->second.floats());
-          }};
-}
-
-KernelWork sgd_in_steps(DType) {
-  auto state = std::make_shared<OptimizedInSteps<Sgd>>(Sgd{.momentum = 0.9F});
-  return {.bytes = (4 + state->kSteps) * state->master.bytes(),
-          .call = [state] { sgd(state->steps, state->master.floats(), state->first.floats()); }};
-}
-
 KernelWork norm_of_gradients(DType) {
   auto gradient = values(DType::fp32, 1, kParameters);
   return {.bytes = gradient->bytes(),
@@ -511,8 +483,6 @@ std::vector<KernelCase> kernel_cases() {
           {"sgd", sgd_step},
           {"adamw_split", adamw_split_step},
           {"sgd_split", sgd_split_step},
-          {"adamw_4_steps", adamw_in_steps},
-          {"sgd_4_steps", sgd_in_steps},
           {"norm_of_gradients", norm_of_gradients},
           {"sum", sum},
           {"scale", scale_gradient},

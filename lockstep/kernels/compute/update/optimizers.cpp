@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/kernels/compute/update/optimizers.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -122,27 +121,6 @@ void check_sizes(const Parameters& parameters) {
   }
 }
 
-// What of a state stays in a core's nearest cache while several steps are applied to it.
-constexpr std::size_t kCachedElements = 1024;
-static_assert(kBlockElements % kCachedElements == 0);
-
-// Calls body(step, first, count) for all steps and pieces of the elements: of a piece for all steps in their
-// order, one piece after the other or on several threads.
-template <typename Body>
-void for_each_piece_and_step(std::size_t elements, std::size_t steps, Body body) {
-  for_each_block(elements, [&](Block block) {
-    for (std::size_t first = block.first; first < block.first + block.count; first += kCachedElements) {
-      const std::size_t count = std::min(kCachedElements, block.first + block.count - first);
-      for (std::size_t step = 0; step < steps; ++step) body(step, first, count);
-    }
-  });
-}
-
-template <typename How>
-void check_gradients(std::span<const OneOfSteps<How>> steps, std::size_t count) {
-  for (const OneOfSteps<How>& step : steps) LOCKSTEP_CHECK(step.gradient.size() == count);
-}
-
 }  // namespace
 
 AdamFactors factors_of(const AdamW& how, float gradient_scale) {
@@ -182,31 +160,6 @@ void sgd(const Sgd& how, const Parameters& parameters, std::span<float> momentum
      momentum.data() + block.first, block.count);
     master.write_back();
   });
-}
-
-void adamw(std::span<const OneOfSteps<AdamW>> steps, std::span<float> master, std::span<float> mean,
-           std::span<float> square) {
-  check_gradients(steps, master.size());
-  LOCKSTEP_CHECK(mean.size() == master.size() && square.size() == master.size());
-  std::vector<AdamFactors> factors;
-  for (const OneOfSteps<AdamW>& step : steps) factors.push_back(factors_of(step.how, step.gradient_scale));
-  for_each_piece_and_step(master.size(), steps.size(),
-                          [&](std::size_t step, std::size_t first, std::size_t count) {
-                            HWY_DYNAMIC_DISPATCH(adam_run)
-                            (factors[step], master.data() + first, steps[step].gradient.data() + first,
-                             mean.data() + first, square.data() + first, count);
-                          });
-}
-
-void sgd(std::span<const OneOfSteps<Sgd>> steps, std::span<float> master, std::span<float> momentum) {
-  check_gradients(steps, master.size());
-  LOCKSTEP_CHECK(momentum.size() == master.size());
-  for_each_piece_and_step(master.size(), steps.size(),
-                          [&](std::size_t step, std::size_t first, std::size_t count) {
-                            HWY_DYNAMIC_DISPATCH(sgd_run)
-                            (steps[step].how, steps[step].gradient_scale, master.data() + first,
-                             steps[step].gradient.data() + first, momentum.data() + first, count);
-                          });
 }
 
 }  // namespace lockstep::kernels

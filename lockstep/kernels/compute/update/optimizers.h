@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of an optimizer over a flat run of parameters. Everything is read and written once.
+// One step of an optimizer over a flat run of parameters. Everything is read and written once.
 #pragma once
 
 #include <cstddef>
@@ -43,19 +43,7 @@ struct Sgd {
 };
 void sgd(const Sgd& how, const Parameters& parameters, std::span<float> momentum);
 
-// One of several steps in a row over the same parameters.
-template <typename How>
-struct OneOfSteps {
-  How how;
-  std::span<const float> gradient;
-  float gradient_scale = 1.0F;
-};
-// All of them, with the bits of one after the other; the state passes through the caches once.
-void adamw(std::span<const OneOfSteps<AdamW>> steps, std::span<float> master, std::span<float> mean,
-           std::span<float> square);
-void sgd(std::span<const OneOfSteps<Sgd>> steps, std::span<float> master, std::span<float> momentum);
-
-// One step in plain C++, element by element: the twins that tests compare with.
+// The same in plain C++, element by element: the twins that tests compare with.
 void adamw_reference(const AdamW& how, const Parameters& parameters, std::span<float> mean,
                      std::span<float> square);
 void sgd_reference(const Sgd& how, const Parameters& parameters, std::span<float> momentum);
