@@ -283,14 +283,18 @@ void Runner::each_of_group(const std::shared_ptr<Operation>& first, Act act) {
   }
 }
 
-void Runner::break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error) {
-  Group& group = *operation->group;
-  group.failure.emplace(message_of(error));
+void Runner::tell_failure(transport::StreamId first_stream, const std::string& why) {
   try {
-    endpoint_.fail(group.first_stream, *group.failure);
+    endpoint_.fail(first_stream, why);
   } catch (const std::bad_alloc&) {
     // Peers find out when they hear nothing more.
   }
+}
+
+void Runner::break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error) {
+  Group& group = *operation->group;
+  group.failure.emplace(message_of(error));
+  tell_failure(group.first_stream, *group.failure);
   // All at first, for ranks that fail together wait for each other below; then with one patience for all.
   each_of_group(operation, [](const auto& other) {
     if (other->execution) other->execution->abandon();
@@ -321,7 +325,7 @@ void Runner::abort(const std::string& reason, const GroupNumbers& numbers) {
   if (aborted_) return;
   aborted_ = reason;
   for (std::size_t number = 0; number < kMostGroups; ++number) {
-    if (numbers.state(number) == GroupNumbers::State::taken) endpoint_.fail(first_stream_of(number), reason);
+    if (numbers.state(number) == GroupNumbers::State::taken) tell_failure(first_stream_of(number), reason);
   }
   break_all(std::make_exception_ptr(Aborted(reason)));
 }

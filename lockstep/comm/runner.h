@@ -64,6 +64,7 @@ class Runner {
   bool is_in_use(Bytes memory) const;
   template <typename Act>
   void each_of_group(const std::shared_ptr<Operation>& first, Act act);
+  void tell_failure(transport::StreamId first_stream, const std::string& why);
   void end(Operation& operation, std::exception_ptr error);
   void forget_ended();
 

@@ -107,7 +107,7 @@ TEST(ChaosFigures, TimeUntilAStepCountsFromTheFirst) {
 }
 
 TEST(ChaosFigures, LossesAreComparedStepByStep) {
-  const Steps undisturbed = {{1, 1, 1, 3.5}, {2, 2, 1, 3.25}, {3, 3, 1, std::nullopt}, {4, 4, 1, 3.0}};
+  const Steps undisturbed = {{1, 1, 1, 3.5}, {2, 2, 1, 3.25}, {3, 3, 1, std::nan("")}, {4, 4, 1, 3.0}};
   EXPECT_EQ(compare_losses(undisturbed, undisturbed), LossComparison{.steps = 4});
   Steps disturbed = undisturbed;
   disturbed[1].loss = std::nextafter(3.25, 4);
@@ -120,6 +120,12 @@ TEST(ChaosFigures, LossesAreComparedStepByStep) {
   EXPECT_EQ(compare_losses(disturbed, undisturbed),
             (LossComparison{.steps = 5, .different = 2, .first_different = 3}))
       << "one has no step 3, the other no step 5";
+}
+
+TEST(ChaosFigures, ALossThatWasNotRecordedIsEqualToNone) {
+  const Steps unrecorded = {{1, 1, 1, std::nullopt}};
+  EXPECT_EQ(compare_losses(unrecorded, unrecorded),
+            (LossComparison{.steps = 1, .different = 1, .first_different = 1}));
 }
 
 TEST(ChaosFigures, SpreadsAreOfThoseThatHaveTheTime) {
@@ -135,6 +141,8 @@ TEST(ChaosRecords, AreReadUpToALineThatIsCutOff) {
       "{\"step\":1,\"time\":10.5,\"loss\":3,\"step_s\":0.5}\n{\"step\":2,\"time\":11,\"step_s\":0.5}\n{\"st",
       "f");
   EXPECT_EQ(steps, (Steps{{1, 10.5, 0.5, 3.0}, {2, 11, 0.5}}));
+  EXPECT_TRUE(std::isnan(
+      parse_steps("{\"step\":1,\"time\":1,\"loss\":null,\"step_s\":1}\n", "f").at(0).loss.value()));
   const Generations generations =
       parse_generations("{\"time\":1,\"event\":\"lost\",\"generation\":2,\"workers\":4,\"step\":7}\n", "f");
   EXPECT_EQ(generations, (Generations{{1, "lost", 7}}));

@@ -78,5 +78,20 @@ TEST_F(NoMemory, WithoutItACallThatWasQueuedBreaksTheGroup) {
   });
 }
 
+// Peers then find out when this rank leaves.
+TEST_F(NoMemory, WithoutItAnAbortStillEndsWhatIsUnderWay) {
+  run(2, [&](Communicator& comm, ScriptedEndpoint& endpoint) {
+    if (comm.rank() == 1) {
+      EXPECT_THAT(failure_of([&] { comm.barrier(); }), HasSubstr("rank 0"));
+      return;
+    }
+    std::vector<float> data(1000);
+    comm::Work message = comm.recv_async(1, std::as_writable_bytes(std::span(data)));
+    endpoint.can_tell_failure = false;
+    comm.abort("the generation has ended");
+    EXPECT_THAT(failure_of([&] { message.wait(); }), HasSubstr("Aborted: the generation has ended"));
+  });
+}
+
 }  // namespace
 }  // namespace lockstep::test

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,7 +28,8 @@ class ScriptedEndpoint final : public transport::Endpoint {
   std::map<std::pair<Rank, StreamId>, std::map<std::uint64_t, NoticeHead>> notices;
   std::map<std::pair<Rank, StreamId>, std::string> failures;
   std::set<Rank> dead;
-  std::atomic<bool> has_memory = true;
+  std::atomic<bool> has_memory = true;        // for what a caller asks for
+  std::atomic<bool> can_tell_failure = true;  // there is memory for what peers are told
 
   std::uint64_t notices_of(Rank peer, StreamId stream) override {
     const auto& said = notices[{peer, stream}];
@@ -49,6 +51,11 @@ class ScriptedEndpoint final : public transport::Endpoint {
     return real_->allocate(bytes);
   }
 
+  void fail(StreamId stream, std::string_view why) override {
+    if (!can_tell_failure) throw std::bad_alloc();
+    real_->fail(stream, why);
+  }
+
   // --- As the real one.
   Rank rank() const override { return real_->rank(); }
   int world() const override { return real_->world(); }
@@ -58,7 +65,6 @@ class ScriptedEndpoint final : public transport::Endpoint {
   void publish(StreamId stream, std::uint64_t index, const NoticeHead& head) override {
     real_->publish(stream, index, head);
   }
-  void fail(StreamId stream, std::string_view why) override { real_->fail(stream, why); }
   void push_notice(Rank peer, StreamId stream) override { real_->push_notice(peer, stream); }
   bool prepare_wait() override { return real_->prepare_wait(); }
   int wait_fd() const override { return real_->wait_fd(); }

@@ -33,13 +33,15 @@ std::uint64_t blocks_under_way(Algorithm algorithm, std::uint64_t bytes, std::ui
   }
 }
 
-// All ranks are on one host, or each on its own: one of the parts of a hierarchy has all to do.
+// All ranks are on one host, or each on its own: one of the parts of a hierarchy has all to do. Scratch comes
+// in powers of two (comm/scratch_pool.h), so it may take twice as much.
 std::uint64_t scratch_of_all_to_all(const Case& what, std::uint64_t ranks) {
   if (what.algorithm == "auto") return 0;
   const comm::AlgorithmName name = comm::parse_algorithm_name(what.algorithm);
-  if (name.algorithm != Algorithm::hierarchical) return blocks_under_way(name.algorithm, what.bytes, ranks);
-  return std::max(blocks_under_way(name.inner, what.bytes, ranks),
-                  blocks_under_way(name.outer, what.bytes, ranks));
+  if (name.algorithm != Algorithm::hierarchical)
+    return 2 * blocks_under_way(name.algorithm, what.bytes, ranks);
+  return 2 * std::max(blocks_under_way(name.inner, what.bytes, ranks),
+                      blocks_under_way(name.outer, what.bytes, ranks));
 }
 
 std::uint64_t of_lockstep(const Case& what, std::uint64_t ranks) {

@@ -2,6 +2,7 @@
 #include "lockstep/cli/chaos/figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -60,6 +61,12 @@ const GenerationRecord* first_trained_after(std::span<const GenerationRecord> ge
     return record.event == "trained" && record.time_s >= time_s;
   });
   return found == generations.end() ? nullptr : &*found;
+}
+
+// A loss that one run did not record is equal to nothing.
+bool is_same_loss(std::optional<double> one, std::optional<double> other) {
+  if (!one || !other) return false;
+  return *one == *other || (std::isnan(*one) && std::isnan(*other));
 }
 
 }  // namespace
@@ -146,7 +153,9 @@ LossComparison compare_losses(std::span<const StepRecord> disturbed,
   for (const std::int64_t step : steps) {
     const auto one = ours.find(step);
     const auto other = theirs.find(step);
-    if (one != ours.end() && other != theirs.end() && one->second.loss == other->second.loss) continue;
+    if (one != ours.end() && other != theirs.end() && is_same_loss(one->second.loss, other->second.loss)) {
+      continue;
+    }
     ++comparison.different;
     if (!comparison.first_different) comparison.first_different = step;
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -34,6 +36,13 @@ std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// JSON has no number for a loss that is not finite; null takes its place.
+std::optional<double> loss_of(const Json& line) {
+  const auto loss = line.find("loss");
+  if (loss == line.end()) return std::nullopt;
+  return loss->is_null() ? std::numeric_limits<double>::quiet_NaN() : loss->get<double>();
+}
+
 // A line is shorter.
 constexpr std::streamoff kLine = 1 << 14;
 
@@ -42,11 +51,10 @@ constexpr std::streamoff kLine = 1 << 14;
 std::vector<StepRecord> parse_steps(std::string_view text, const std::string& file) {
   std::vector<StepRecord> records;
   for_each_line(text, file, [&](const Json& line) {
-    const Json loss = line.value("loss", Json());
     records.push_back({.step = line.at("step"),
                        .time_s = line.at("time"),
                        .step_s = line.at("step_s"),
-                       .loss = loss.is_null() ? std::nullopt : std::optional(loss.get<double>())});
+                       .loss = loss_of(line)});
   });
   return records;
 }

@@ -18,7 +18,7 @@ struct StepRecord {
   std::int64_t step = 0;
   double time_s = 0;  // when it was done, in Unix time
   double step_s = 0;
-  std::optional<double> loss = std::nullopt;  // none: not recorded, or not finite
+  std::optional<double> loss = std::nullopt;  // none: not recorded; NaN: not finite
   bool operator==(const StepRecord&) const = default;
 };
 
