@@ -88,6 +88,8 @@ function(lockstep_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE lockstep_flags ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  # A test spends its time in the libraries; a third of the time that its own code takes to compile is saved.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   set(environment)
   if(LOCKSTEP_SANITIZE MATCHES "thread")
     set(environment ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tools/thread_sanitizer.supp)
