@@ -21,7 +21,7 @@ std::string progress(const CommFailure& failure) {
 
 // " after 4096 of 65536 bytes and 0.3 s of waiting", as far as it is known.
 std::string how_far(const CommFailure& failure) {
-  const std::string words = progress(failure);
+  std::string words = progress(failure);
   if (failure.waited.count() == 0) return words;
   return fmt::format("{} {} {:.1f} s of waiting", words, words.empty() ? "after" : "and",
                      seconds(failure.waited));

@@ -101,7 +101,7 @@ class ConfigReader {
     for (const auto& [name, value] : given.items()) {
       if (name == "rope_type" || name == "type") continue;
       const auto known =
-          std::ranges::find_if(kRotation, [&](const auto& pair) { return pair.first == name; });
+          std::ranges::find(kRotation, std::string_view(name), &decltype(kRotation)::value_type::first);
       if (known == kRotation.end() || (!is_scaled && name != "rope_theta")) {
         not_supported(field, given.dump());
       }
