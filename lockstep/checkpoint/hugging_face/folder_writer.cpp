@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -8,7 +9,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <stdio.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"

@@ -115,7 +115,7 @@ std::string report_name(int rank) {
 ShardFile write_shard(Disk& disk, const std::string& folder, int rank,
                       const std::vector<OutgoingPiece>& pieces, const BetweenBlocks& between_blocks) {
   const std::string path = folder + "/" + shard_name(rank);
-  const ShardFile description = write_file({disk, path, between_blocks}, shard_name(rank), pieces);
+  ShardFile description = write_file({disk, path, between_blocks}, shard_name(rank), pieces);
   compare(path, description, between_blocks);
   LOCKSTEP_FAILPOINT("checkpoint.shard.verified");
   between_blocks();
