@@ -126,7 +126,7 @@ TEST(Rendezvous, AllRanksGetTheSameTable) {
     Served served(world);
     std::vector<std::future<Outcome>> ranks;
     for (Rank rank = 0; rank < world; ++rank) {
-      LocalInfo local{fmt::format("127.0.0.1:{}", 1000 + rank), fmt::format("@s{}", rank), "digest", nullptr};
+      LocalInfo local{fmt::format("127.0.0.1:{}", 1000 + rank), "digest", nullptr};
       ranks.push_back(start_rank(placement_of(rank, world, served.address()), local));
     }
     const Outcome first = ranks[0].get();
@@ -134,7 +134,6 @@ TEST(Rendezvous, AllRanksGetTheSameTable) {
     EXPECT_EQ(first.table->nonce.size(), 32u);
     for (Rank rank = 0; rank < world; ++rank) {
       EXPECT_EQ(first.table->peers[rank].tcp_address, fmt::format("127.0.0.1:{}", 1000 + rank));
-      EXPECT_EQ(first.table->peers[rank].shm_address, fmt::format("@s{}", rank));
       EXPECT_EQ(first.table->peers[rank].host_id, fmt::format("host{}", rank / 2));
       if (rank > 0) {
         EXPECT_EQ(ranks[rank].get().table, first.table);
@@ -238,8 +237,8 @@ TEST(Rendezvous, DifferentWorldsAreNamed) {
 
 TEST(Rendezvous, DifferentConfigurationsAreNamed) {
   Served served(3);
-  auto one = start_rank(placement_of(0, 3, served.address()), {"", "", "aaa", nullptr});
-  auto two = start_rank(placement_of(1, 3, served.address()), {"", "", "bbb", nullptr});
+  auto one = start_rank(placement_of(0, 3, served.address()), {"", "aaa", nullptr});
+  auto two = start_rank(placement_of(1, 3, served.address()), {"", "bbb", nullptr});
   for (auto* rank : {&one, &two}) {
     const std::string message = rank->get().message();
     EXPECT_THAT(message, HasSubstr("'aaa'"));
