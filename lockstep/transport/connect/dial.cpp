@@ -8,6 +8,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/transport/connect/listener.h"
+#include "lockstep/transport/connect/peer_user.h"
 #include "lockstep/transport/connect/socket.h"
 #include "lockstep/transport/connect/stream.h"
 
@@ -63,9 +64,10 @@ Identity authenticate(Connection& connection, const Credentials& credentials, co
 AuthenticatedConnection try_once(const Address& address, const Credentials& credentials,
                                  const Patience& patience) {
   Descriptor socket = connect_to_any(resolve(address, patience.deadline), patience.deadline, patience.stop);
-  if (!peer_is_our_user(socket.get())) throw AuthenticationError("it runs as another user");
+  if (!unix_peer_is_our_user(socket.get())) throw AuthenticationError("it runs as another user");
   auto connection = make_connection(std::move(socket), credentials.tls, Side::dialer);
   Identity peer = authenticate(*connection, credentials, patience);
+  if (credentials.prove_nothing()) require_tcp_peer_is_our_user(connection->fd());
   return {.connection = std::move(connection), .peer = std::move(peer)};
 }
 
@@ -73,7 +75,7 @@ AuthenticatedConnection try_once(const Address& address, const Credentials& cred
 
 AuthenticatedConnection dial(const Address& address, const Credentials& credentials, Deadline deadline,
                              const std::stop_token& stop) {
-  if (!is_loopback(address) && credentials.secret.empty() && credentials.tls == nullptr) {
+  if (!is_loopback(address) && credentials.prove_nothing()) {
     throw UsageError(
         fmt::format("will not connect to {} without a secret or TLS, for anyone could answer: make a "
                     "secret with `lockstep keygen FILE`, copy it to all hosts and set LOCKSTEP_SECRET_FILE",

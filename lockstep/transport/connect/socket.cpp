@@ -252,11 +252,4 @@ bool peer_shares_host(int fd) {
   return peer.family() == AF_UNIX || host_of(peer) == host_of(local_end(fd));
 }
 
-bool peer_is_our_user(int fd) {
-  if (local_end(fd).family() != AF_UNIX) return true;
-  ucred peer{};
-  socklen_t size = sizeof(peer);
-  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
-}
-
 }  // namespace lockstep::transport

@@ -72,7 +72,4 @@ bool peer_shares_host(int fd);
 // Whether the other end has a loopback address (not: any address of this host).
 bool peer_is_loopback(int fd);
 
-// Whether the other end of a Unix socket runs as our user; true for other sockets.
-bool peer_is_our_user(int fd);
-
 }  // namespace lockstep::transport
