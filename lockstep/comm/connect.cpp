@@ -155,7 +155,6 @@ Communicator connect(const Placement& placement, const ConnectOptions& options) 
   transport::Listener listener({.host = host, .port = 0, .unix_name = {}}, credentials);
   const PeerTable table = rendezvous::rendezvous(placement, credentials.secret,
                                                  {.tcp_address = listener.address().to_string(),
-                                                  .shm_address = {},
                                                   .digest = {},
                                                   .tls = credentials.tls,
                                                   .stop = options.stop},

@@ -33,9 +33,10 @@ using Answer = std::variant<PeerTable, Refusal>;
   throw DataError("a refusal of unknown kind");
 }
 
-Answer read_answer(transport::Connection& connection, int world, Deadline deadline) {
+Answer read_answer(transport::Connection& connection, int world, Deadline deadline,
+                   const std::stop_token& stop) {
   std::vector<std::byte> bytes(kHeaderBytes);
-  connection.read_all(bytes, deadline);
+  connection.read_all(bytes, deadline, stop);
   const Header header = decode_header(bytes, world);
   if (header.version != kProtocolVersion) {
     throw UsageError(
@@ -45,7 +46,7 @@ Answer read_answer(transport::Connection& connection, int world, Deadline deadli
                     header.version, kProtocolVersion));
   }
   bytes.resize(header.body_bytes);
-  connection.read_all(bytes, deadline);
+  connection.read_all(bytes, deadline, stop);
   if (header.type == MessageType::refusal) return decode_refusal(bytes);
   if (header.type != MessageType::table) throw DataError("the rendezvous answered with an arrival");
   return decode_table(bytes, world);
@@ -56,7 +57,7 @@ Answer talk(const transport::Address& server, Arrival& arrival, const transport:
   const auto [connection, peer] = transport::dial(server, credentials, deadline, stop);
   arrival.patience_ms = milliseconds_left(deadline);
   connection->write_all(encode(arrival), deadline);
-  return read_answer(*connection, arrival.world, deadline);
+  return read_answer(*connection, arrival.world, deadline, stop);
 }
 
 // What the connection raises says nothing about the rendezvous; what the server says is complete.
@@ -75,6 +76,8 @@ Answer talk_with_context(const transport::Address& server, Arrival& arrival,
     throw PeerLost(worded(error));
   } catch (const Timeout& error) {
     throw Timeout(worded(error));
+  } catch (const Aborted& error) {
+    throw Aborted(worded(error));
   }
 }
 

@@ -17,8 +17,8 @@ class Guest {
  public:
   Guest(transport::AuthenticatedConnection connection, int world);
 
-  // Reads what has come. Throws DataError when it is no Arrival, UsageError when it speaks another version of
-  // the protocol or claims another rank than it proved; PeerLost when the connection ended.
+  // Reads what has come. Throws DataError when it is no Arrival or claims another rank than it proved,
+  // UsageError when it speaks another version of the protocol; PeerLost when the connection ended.
   void pump_input();
 
   // Queues the answer; pump_output() sends what can be sent now, and is true when all of it is gone or cannot

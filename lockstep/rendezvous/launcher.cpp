@@ -216,6 +216,10 @@ LaunchResult launch(const LaunchOptions& options) {
 
   SignalInbox inbox({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
   spawn.signal_mask = inbox.mask_before();
+  // Of the same signals those that end a run; they stay in the inbox.
+  const SignalInbox ends({SIGINT, SIGTERM, SIGHUP});
+  spawn.give_up_fd = ends.fd();
+  spawn.give_up_after = options.grace;
   std::optional<Server> server;
   if (group.node_rank == 0) {
     require_secret(group.master, group.secret);

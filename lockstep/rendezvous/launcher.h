@@ -66,9 +66,10 @@ const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failu
 // SIGUSR2 are forwarded while it runs, unless they were ignored when it began; the first three also start the
 // end as a failure does. When the calling thread dies, even by SIGKILL, the kernel kills the workers. Call
 // from a thread that lives as long as the process and when no other thread takes these signals. UsageError
-// when the program cannot be started, the port is in use, a secret is missing, or the limit on open files is
-// too low. CommError when the rendezvous failed and the ranks were ended for it. Prefixed output waits for
-// its reader as long as nobody asks for the end; after such a signal what is not read within `grace` is lost.
+// when the program cannot be started (or, after such a signal, does not run within `grace`), the port is in
+// use, a secret is missing, or the limit on open files is too low. CommError when the rendezvous failed and
+// the ranks were ended for it. Prefixed output waits for its reader as long as nobody asks for the end; after
+// such a signal what is not read within `grace` is lost.
 LaunchResult launch(const LaunchOptions& options);
 
 }  // namespace lockstep::rendezvous

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x5652'534c;  // "LSRV" in the order of the bytes
 constexpr std::size_t kMaxText = 300;          // of any text in an Arrival or a Peer
-constexpr std::size_t kMaxPeerBytes = 4 + 8 + 4 * (2 + kMaxText);
+constexpr std::size_t kMaxPeerBytes = 4 + 8 + 3 * (2 + kMaxText);
 constexpr std::size_t kMaxRefusalText = 1024;
 constexpr std::size_t kMaxNonceText = 64;
 
@@ -27,7 +27,7 @@ std::vector<std::byte> framed(const MessageWriter& writer, MessageType type) {
 
 void write_peer(MessageWriter& writer, const Peer& peer) {
   writer.number(static_cast<std::uint32_t>(peer.rank)).number(peer.pid);
-  for (const std::string& text : {peer.host_id, peer.host_name, peer.tcp_address, peer.shm_address}) {
+  for (const std::string& text : {peer.host_id, peer.host_name, peer.tcp_address}) {
     if (text.size() > kMaxText) {
       throw UsageError(fmt::format("{} is longer than {} characters: choose a shorter name or address",
                                    quote(text), kMaxText));
@@ -42,7 +42,7 @@ Peer read_peer(MessageReader& reader) {
   if (rank > INT32_MAX) reader.fail(fmt::format("rank {} is impossible", rank));
   peer.rank = static_cast<Rank>(rank);
   peer.pid = reader.number<std::uint64_t>();
-  for (std::string* text : {&peer.host_id, &peer.host_name, &peer.tcp_address, &peer.shm_address}) {
+  for (std::string* text : {&peer.host_id, &peer.host_name, &peer.tcp_address}) {
     *text = reader.printable(kMaxText);
   }
   return peer;

@@ -15,7 +15,7 @@
 
 namespace lockstep::rendezvous {
 
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 inline constexpr std::size_t kHeaderBytes = transport::kMessageHeaderBytes;
 
 // The values are on the wire: never renumber.

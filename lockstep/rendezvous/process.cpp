@@ -2,6 +2,7 @@
 #include "lockstep/rendezvous/process.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -10,14 +11,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/rendezvous/open_files.h"
 #include "lockstep/rendezvous/text.h"
+#include "lockstep/transport/connect/socket.h"
 
 namespace lockstep::rendezvous {
 namespace {
@@ -88,6 +92,16 @@ Prepared prepare(const SpawnOptions& options) {
   }
   ::execve(prepared.program, prepared.arguments.data(), prepared.environment.data());
   report_and_leave(prepared);
+}
+
+// False when it is to be given up.
+bool wait_for_report(const Descriptor& report, const SpawnOptions& options) {
+  std::array<pollfd, 2> entries{pollfd{.fd = report.get(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = options.give_up_fd, .events = POLLIN, .revents = 0}};
+  while (::poll(entries.data(), entries.size(), -1) < 0) {
+  }
+  const Deadline limit = Deadline::after(options.give_up_after);
+  return entries[0].revents != 0 || transport::wait_ready(report.get(), transport::Readiness::read, limit);
 }
 
 // The pipe closes by itself when exec succeeds.
@@ -172,6 +186,10 @@ ChildProcess::ChildProcess(const SpawnOptions& options) {
   report.write = Descriptor();
   output_ = std::move(output.read);
   error_output_ = std::move(error_output.read);
+  if (!wait_for_report(report.read, options)) {
+    end();
+    cannot_start(options.program, "it was given up before it ran: does the disk that holds it answer?");
+  }
   if (const int error = read_report(report.read); error != 0) {
     ::waitpid(pid_, nullptr, 0);
     cannot_start(options.program, std::strerror(error));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -31,6 +32,10 @@ struct SpawnOptions {
   Environment environment;
   bool capture_output = false;  // standard output and error through pipes instead of inherited
   sigset_t signal_mask{};       // of the new process
+  // Once this is readable, a program that does not run (its disk may not answer) is waited for only so long;
+  // -1: for ever.
+  int give_up_fd = -1;
+  std::chrono::milliseconds give_up_after{0};
 };
 
 // The file that execvp would run. UsageError when there is none or it is not executable.
@@ -40,7 +45,7 @@ std::string find_program(const std::string& name, const Environment& environment
 // thread that started it ends, however it ends. Destroying this kills the child and waits for it.
 class ChildProcess {
  public:
-  // UsageError when the program cannot be executed or watched.
+  // UsageError when the program cannot be executed or watched, or was given up before it ran.
   explicit ChildProcess(const SpawnOptions& options);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;

@@ -25,8 +25,7 @@ Peer self(const Placement& placement, const LocalInfo& local) {
           .pid = static_cast<std::uint64_t>(::getpid()),
           .host_id = placement.host_id.value,
           .host_name = host_name(),
-          .tcp_address = local.tcp_address,
-          .shm_address = local.shm_address};
+          .tcp_address = local.tcp_address};
 }
 
 PeerTable meet_at_master(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,

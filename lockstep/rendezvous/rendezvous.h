@@ -16,10 +16,9 @@ namespace lockstep::rendezvous {
 // What this rank brings beside its placement.
 struct LocalInfo {
   std::string tcp_address;  // where it listens for peers, as they reach it (see route_address)
-  std::string shm_address;  // the same for peers of this host
   std::string digest;       // of what all ranks must have in common; may be empty
   std::shared_ptr<transport::TlsContext> tls;  // shared by all connections of the process; may be null
-  std::stop_token stop = {};                   // to give up before the server is reached, with Aborted
+  std::stop_token stop = {};                   // to give up, with Aborted
 };
 
 // All ranks call this; each returns the same table once all have come. Rank 0 serves unless a launcher does.

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -16,6 +17,7 @@
 #include "lockstep/rendezvous/message.h"
 #include "lockstep/rendezvous/table.h"
 #include "lockstep/rendezvous/text.h"
+#include "lockstep/transport/connect/socket.h"
 
 namespace lockstep::rendezvous {
 namespace {
@@ -195,8 +197,9 @@ std::string fresh_nonce() {
 
 transport::Address listening_address(const transport::Address& master) {
   if (is_loopback(master)) return master;
-  const bool is_ipv6 = master.host.find(':') != std::string::npos;
-  return {is_ipv6 ? "::" : "0.0.0.0", master.port, {}};
+  in_addr ignored;
+  const bool is_ipv4 = ::inet_pton(AF_INET, master.host.c_str(), &ignored) == 1;
+  return {is_ipv4 || !transport::has_ipv6() ? "0.0.0.0" : "::", master.port, {}};
 }
 
 Server::Server(ServerOptions options)

@@ -28,7 +28,8 @@ struct ServerOptions {
 std::string fresh_nonce();
 
 // Where to listen so that others find us at the master's address. The name they use may stand for a router or
-// a service, so anything but loopback means all interfaces; strangers are refused by the secret.
+// a service, so anything but loopback means all interfaces; strangers are refused by the secret. A name may
+// also stand for addresses of both families, so only an IPv4 address means IPv4 alone, where there is IPv6.
 transport::Address listening_address(const transport::Address& master);
 
 // Where the ranks of one run meet, once. Nothing a client does or fails to do ends it early or holds up the

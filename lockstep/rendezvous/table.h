@@ -17,7 +17,6 @@ struct Peer {
   std::string host_id;      // equal ids: same host
   std::string host_name;    // for messages
   std::string tcp_address;  // where its tcp transport listens; empty: it has none
-  std::string shm_address;  // where its shm transport listens, for peers with the same host id; may be empty
 
   bool operator==(const Peer&) const = default;
   std::string to_string() const;  // "rank 2 (node7, pid 1234)"
@@ -29,7 +28,6 @@ struct PeerTable {
   std::string nonce;        // 32 hexadecimal digits, fresh for this meeting; fit to be an Identity::run
 
   int world() const { return static_cast<int>(peers.size()); }
-  bool same_host(Rank a, Rank b) const { return peers[a].host_id == peers[b].host_id; }
   bool operator==(const PeerTable&) const = default;
 };
 

@@ -72,9 +72,9 @@ class Served {
   }
 
   rendezvous::PeerTable meet(Rank rank, int world, const std::string& tcp_address) const {
-    return rendezvous::rendezvous(
-        placement_of(rank, world), transport::Secret::from_value(kSecret),
-        {.tcp_address = tcp_address, .shm_address = {}, .digest = {}, .tls = nullptr}, Deadline::after(120s));
+    return rendezvous::rendezvous(placement_of(rank, world), transport::Secret::from_value(kSecret),
+                                  {.tcp_address = tcp_address, .digest = {}, .tls = nullptr},
+                                  Deadline::after(120s));
   }
 
  private:

@@ -10,12 +10,8 @@ namespace lockstep::rendezvous {
 namespace {
 
 Peer peer_of(Rank rank) {
-  return {.rank = rank,
-          .pid = 1ull << 40,
-          .host_id = "id",
-          .host_name = "node",
-          .tcp_address = "[fe80::1]:5",
-          .shm_address = "@x"};
+  return {
+      .rank = rank, .pid = 1ull << 40, .host_id = "id", .host_name = "node", .tcp_address = "[fe80::1]:5"};
 }
 
 Arrival some_arrival() {
@@ -69,7 +65,7 @@ TEST(Message, LongRefusalsAreCutNotRefused) {
 
 TEST(Message, LargestMessagesFitTheirLimits) {
   Peer peer = peer_of(0);
-  for (std::string* text : {&peer.host_id, &peer.host_name, &peer.tcp_address, &peer.shm_address}) {
+  for (std::string* text : {&peer.host_id, &peer.host_name, &peer.tcp_address}) {
     *text = std::string(300, 'x');
   }
   const auto table = encode(PeerTable{{peer}, std::string(64, 'f')});

@@ -3,10 +3,12 @@
 // Ranks are threads that meet over 127.0.0.1.
 #include "lockstep/rendezvous/rendezvous.h"
 
+#include <array>
 #include <atomic>
 #include <climits>
 #include <future>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include <fmt/format.h>
@@ -18,6 +20,7 @@
 #include "lockstep/rendezvous/client.h"
 #include "lockstep/rendezvous/message.h"
 #include "lockstep/rendezvous/server.h"
+#include "lockstep/transport/connect/socket.h"
 
 namespace {
 
@@ -126,7 +129,7 @@ TEST(Rendezvous, AllRanksGetTheSameTable) {
     Served served(world);
     std::vector<std::future<Outcome>> ranks;
     for (Rank rank = 0; rank < world; ++rank) {
-      LocalInfo local{fmt::format("127.0.0.1:{}", 1000 + rank), fmt::format("@s{}", rank), "digest", nullptr};
+      LocalInfo local{fmt::format("127.0.0.1:{}", 1000 + rank), "digest", nullptr};
       ranks.push_back(start_rank(placement_of(rank, world, served.address()), local));
     }
     const Outcome first = ranks[0].get();
@@ -134,7 +137,6 @@ TEST(Rendezvous, AllRanksGetTheSameTable) {
     EXPECT_EQ(first.table->nonce.size(), 32u);
     for (Rank rank = 0; rank < world; ++rank) {
       EXPECT_EQ(first.table->peers[rank].tcp_address, fmt::format("127.0.0.1:{}", 1000 + rank));
-      EXPECT_EQ(first.table->peers[rank].shm_address, fmt::format("@s{}", rank));
       EXPECT_EQ(first.table->peers[rank].host_id, fmt::format("host{}", rank / 2));
       if (rank > 0) {
         EXPECT_EQ(ranks[rank].get().table, first.table);
@@ -238,8 +240,8 @@ TEST(Rendezvous, DifferentWorldsAreNamed) {
 
 TEST(Rendezvous, DifferentConfigurationsAreNamed) {
   Served served(3);
-  auto one = start_rank(placement_of(0, 3, served.address()), {"", "", "aaa", nullptr});
-  auto two = start_rank(placement_of(1, 3, served.address()), {"", "", "bbb", nullptr});
+  auto one = start_rank(placement_of(0, 3, served.address()), {"", "aaa", nullptr});
+  auto two = start_rank(placement_of(1, 3, served.address()), {"", "bbb", nullptr});
   for (auto* rank : {&one, &two}) {
     const std::string message = rank->get().message();
     EXPECT_THAT(message, HasSubstr("'aaa'"));
@@ -323,6 +325,29 @@ TEST(Rendezvous, StoppingTheServerReleasesThoseWhoWait) {
   EXPECT_TRUE(one.get().is<CommError>());
 }
 
+TEST(Rendezvous, AStopEndsTheWaitOfRankZeroAndOfTheOthers) {
+  const std::uint16_t port = Served(2).address().port;
+  std::array<std::stop_source, 2> stops;
+  std::vector<std::future<Outcome>> ranks;
+  for (Rank rank : {0, 1}) {
+    Placement placement = placement_of(rank, 3, {"127.0.0.1", port, {}});
+    placement.served_by_rank0.value = true;
+    LocalInfo local;
+    local.stop = stops[static_cast<std::size_t>(rank)].get_token();
+    ranks.push_back(start_rank(placement, local, kSecret, std::chrono::hours(1)));
+  }
+  // Rank 2 never comes.
+  EXPECT_EQ(ranks[1].wait_for(milliseconds(200)), std::future_status::timeout);
+  for (const std::size_t rank : {1, 0}) {
+    stops[rank].request_stop();
+    const Outcome outcome = ranks[rank].get();
+    EXPECT_TRUE(outcome.is<Aborted>()) << outcome.message();
+    EXPECT_THAT(outcome.message(),
+                HasSubstr(fmt::format("rendezvous of rank {} at 127.0.0.1:{}: ", rank, port)));
+    EXPECT_THAT(outcome.message(), HasSubstr("was given up"));
+  }
+}
+
 // --- Clients that know the secret but do not keep to the protocol.
 
 transport::AuthenticatedConnection dial_as(Rank rank, const Address& server) {
@@ -393,6 +418,27 @@ TEST(RendezvousServer, AnotherProtocolVersionIsNamedToAll) {
   const Outcome outcome = zero.get();
   EXPECT_TRUE(outcome.is<UsageError>());
   EXPECT_THAT(outcome.message(), HasSubstr("rank 1 speaks version 9 of the rendezvous protocol"));
+}
+
+TEST(ListeningAddress, IsOfTheFamiliesThatTheMastersNameMayStandFor) {
+  const std::string both = transport::has_ipv6() ? "::" : "0.0.0.0";
+  const auto host = [](const char* master) { return listening_address({master, 7, {}}).host; };
+  EXPECT_EQ(host("node7"), both);
+  EXPECT_EQ(host("10.0.0.1"), "0.0.0.0");
+  EXPECT_EQ(host("fe80::1"), both);
+  EXPECT_EQ(host("127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(host("localhost"), "localhost");
+  EXPECT_EQ(listening_address({"node7", 7, {}}).port, 7);
+}
+
+TEST(ListeningAddress, OfANameIsReachedThroughIPv4) {
+  const Server server({.listen = listening_address({"node7", 0, {}}),
+                       .world = 2,
+                       .run = "test",
+                       .generation = 0,
+                       .secret = kSecret,
+                       .tls = nullptr});
+  EXPECT_NO_THROW(dial_as(1, {"127.0.0.1", server.address().port, {}}));
 }
 
 TEST(RouteAddress, IsWhatTheSettingSaysOrTheRouteGives) {

@@ -11,8 +11,7 @@ Arrival arrival_of(Rank rank, int world, std::string host = "node1", std::uint64
                    .pid = pid,
                    .host_id = host + "-id",
                    .host_name = host,
-                   .tcp_address = "10.0.0.1:7",
-                   .shm_address = ""},
+                   .tcp_address = "10.0.0.1:7"},
           .world = world,
           .version = "1.0",
           .digest = "d",
@@ -84,8 +83,6 @@ TEST(PeerTable, GroupsRanksByHostInOrderOfTheirLowestRank) {
     table.peers.push_back(peer);
   }
   EXPECT_EQ(hosts_of(table), (std::vector<std::vector<Rank>>{{0, 2}, {1, 4}, {3}}));
-  EXPECT_TRUE(table.same_host(0, 2));
-  EXPECT_FALSE(table.same_host(0, 1));
 }
 
 }  // namespace

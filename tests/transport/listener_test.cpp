@@ -12,11 +12,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/rand.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/connect/socket.h"
 
 #include "tests/support/credentials.h"
 #include "tests/support/error_of.h"
@@ -229,6 +232,84 @@ TEST(Listener, DialGivesUpAtTheDeadlineWithTheLastReason) {
   { address = Listener(any_port(), credentials(0)).address(); }
   EXPECT_THAT(error_of<Timeout>([&] { dial(address, credentials(1), Deadline::after(50ms)); }),
               HasSubstr("Connection refused"));
+}
+
+TEST(Listener, DialingASilentOneCanBeGivenUp) {
+  const Descriptor silent = open_listening_socket(any_port());
+  std::stop_source stop;
+  // Shorter than one try may take: it is the try that is given up.
+  auto dialing = std::async(std::launch::async, [&] {
+    dial(bound_address(silent.get(), any_port()), credentials(1), Deadline::after(5s), stop.get_token());
+  });
+  EXPECT_TRUE(wait_ready(silent.get(), Readiness::read, soon()));
+  stop.request_stop();
+  EXPECT_THAT(error_of<Aborted>([&] { dialing.get(); }), HasSubstr("was given up"));
+}
+
+TEST(Listener, OnAllInterfacesMeansBothFamilies) {
+  if (!has_ipv6()) {
+    EXPECT_THROW(Listener({"::", 0, ""}, credentials(0)), CommError);
+    return;
+  }
+  Listener listener({"::", 0, ""}, credentials(0));
+  const auto dialer = dial({"127.0.0.1", listener.address().port, ""}, credentials(1), Deadline::after(20s));
+  const auto accepted = listener.accept(soon());
+  EXPECT_THAT(describe_peer(accepted.connection->fd()), testing::StartsWith("127.0.0.1:"));
+  EXPECT_TRUE(peer_is_loopback(accepted.connection->fd()));
+  EXPECT_TRUE(peer_shares_host(accepted.connection->fd()));
+}
+
+// A port that swallows packets: nobody accepts, and the queue of those who wait is full.
+class FullPort {
+ public:
+  FullPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const SocketAddress any = resolve(any_port(), soon()).front();
+    EXPECT_EQ(::bind(socket_.get(), any.get(), any.length), 0);
+    EXPECT_EQ(::listen(socket_.get(), 0), 0);
+    while (true) {
+      try {
+        waiting_.push_back(connect_socket(address(), Deadline::after(100ms)));
+      } catch (const CommError&) {
+        return;
+      }
+    }
+  }
+
+  SocketAddress address() const { return local_end(socket_.get()); }
+
+ private:
+  Descriptor socket_;
+  std::vector<Descriptor> waiting_;
+};
+
+TEST(ConnectToAny, AnAddressThatSwallowsPacketsLeavesTimeToTheNext) {
+  const FullPort full;
+  const Descriptor good = open_listening_socket(any_port());
+  const Deadline deadline = Deadline::after(4s);
+  const Descriptor connected = connect_to_any({full.address(), local_end(good.get())}, deadline);
+  EXPECT_EQ(describe_peer(connected.get()), bound_address(good.get(), any_port()).to_string());
+  EXPECT_FALSE(deadline.passed()) << "a handshake would have found no time left";
+}
+
+int option_of(int fd, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof(value);
+  EXPECT_EQ(::getsockopt(fd, level, name, &value, &size), 0);
+  return value;
+}
+
+// With a user timeout the kernel would not count the probes.
+TEST(Connection, AVanishedHostIsNoticedByTheNumberOfProbes) {
+  Listener listener(any_port(), credentials(0));
+  const auto dialer = dial(listener.address(), credentials(1), soon());
+  const auto accepted = listener.accept(soon());
+  for (const int fd : {dialer.connection->fd(), accepted.connection->fd()}) {
+    EXPECT_EQ(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
+                  option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL) * option_of(fd, IPPROTO_TCP, TCP_KEEPCNT),
+              30);
+    EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+  }
 }
 
 TEST(Connection, ReadAndWriteAllEndAtTheDeadlineOrWithThePeer) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -66,8 +67,9 @@ class Connection {
   // not because the network or the peer's process failed.
   virtual bool protocol_failed() const { return false; }
 
-  // All of it, by the deadline; Timeout or PeerLost otherwise. For control messages, not for the data path.
-  void read_all(Bytes into, Deadline deadline);
+  // All of it, by the deadline; Timeout or PeerLost otherwise, Aborted when the caller is to stop. For
+  // control messages, not for the data path.
+  void read_all(Bytes into, Deadline deadline, const std::stop_token& stop = {});
   void write_all(ConstBytes bytes, Deadline deadline);
 };
 

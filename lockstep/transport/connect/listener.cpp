@@ -19,6 +19,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/log.h"
+#include "lockstep/transport/connect/peer_user.h"
 #include "lockstep/transport/connect/socket.h"
 #include "lockstep/transport/connect/stranger.h"
 #include "lockstep/transport/connect/stream.h"
@@ -29,7 +30,7 @@ namespace {
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{20};
 
 Descriptor open_checked(const Address& address, const Credentials& credentials) {
-  if (!is_loopback(address) && credentials.secret.empty() && credentials.tls == nullptr) {
+  if (!is_loopback(address) && credentials.prove_nothing()) {
     throw UsageError(
         fmt::format("will not listen on {} without a secret or TLS, for anyone could join: make a "
                     "secret with `lockstep keygen FILE`, copy it to all hosts and set LOCKSTEP_SECRET_FILE",
@@ -164,7 +165,7 @@ class Listener::Impl {
   }
 
   void admit(Descriptor socket) {
-    if (!peer_is_our_user(socket.get())) {
+    if (!unix_peer_is_our_user(socket.get())) {
       count(&ListenerCounters::refused);
       return report("a process of another user", "it runs as another user");
     }
@@ -210,9 +211,25 @@ class Listener::Impl {
   }
 
   void deliver(Stranger& who) {
+    if (const auto why = objection_to(who)) {
+      count(&ListenerCounters::refused);
+      return report(who.describe(), *why);
+    }
     if (keep(who)) return;
     count(&ListenerCounters::overflowed);
     report(who.describe(), "too many connections that proved themselves wait to be accepted");
+  }
+
+  // Only now, because it takes a look at every socket of the host, which strangers should not get for
+  // nothing.
+  std::optional<std::string> objection_to(const Stranger& who) const {
+    if (!credentials_.prove_nothing()) return std::nullopt;
+    try {
+      require_tcp_peer_is_our_user(who.fd());
+      return std::nullopt;
+    } catch (const CommError& error) {
+      return error.what();
+    }
   }
 
   // False when there is no room; then it is closed once it has been told of.

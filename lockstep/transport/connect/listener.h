@@ -21,6 +21,9 @@ struct Credentials {
   Identity me;
   Secret secret;
   std::shared_ptr<TlsContext> tls;  // shared by all connections; null: plain. Ignored on Unix sockets.
+
+  // Neither secret nor certificate: anyone could give such a proof.
+  bool prove_nothing() const { return secret.empty() && tls == nullptr; }
 };
 
 struct ListenerLimits {
@@ -32,13 +35,14 @@ struct ListenerLimits {
 // How often strangers were turned away, by reason.
 struct ListenerCounters {
   std::uint64_t accepted = 0;
-  std::uint64_t refused = 0;     // wrong, missing, replayed or reflected proof, garbage
+  std::uint64_t refused = 0;     // wrong, missing, replayed or reflected proof, garbage, another user
   std::uint64_t timed_out = 0;   // silent or slow
   std::uint64_t overflowed = 0;  // closed because too many were pending, or waited for accept()
 };
 
 // Listens and authenticates; nothing a stranger sends or does not send holds up the others. Refusals are
-// counted, and logged at most once per second. On a Unix socket the peer must also be a process of our user.
+// counted, and logged at most once per second. On a Unix socket, and without a secret or TLS, the peer must
+// also be a process of our user.
 class Listener {
  public:
   // UsageError: port in use, address not ours, or not loopback while the credentials hold neither secret nor
@@ -67,7 +71,8 @@ class Listener {
 
 // Connects and authenticates. Retries while nobody listens yet or the connection is reset early, until the
 // deadline; then Timeout with the last reason. AuthenticationError at once when the other side refuses the
-// proof or cannot give its own. Aborted soon after the caller is to stop.
+// proof or cannot give its own, or is of another user where a Listener would mind. Aborted soon after the
+// caller is to stop.
 AuthenticatedConnection dial(const Address& address, const Credentials& credentials, Deadline deadline,
                              const std::stop_token& stop = {});
 

@@ -48,6 +48,7 @@ class Stranger : public std::enable_shared_from_this<Stranger> {
   // True while it may still become a peer.
   bool is_pending() const { return state_ == State::talking; }
   std::string describe() const { return name_; }
+  int fd() const { return connection_->fd(); }
   // After `accepted`.
   AuthenticatedConnection take();
 

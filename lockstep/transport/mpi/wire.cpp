@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/transport/mpi/wire.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +50,22 @@ bool finished(MPI_Request& request, Deadline deadline) {
   return done != 0;
 }
 
+[[noreturn]] void throw_not_all_here(Deadline deadline) {
+  throw Timeout(fmt::format("mpi: not every rank of MPI_COMM_WORLD has arrived within {:.1f} s",
+                            std::chrono::duration<double>(deadline.waited()).count()));
+}
+
+// Padded with zeros, so that equal names are equal bytes.
+using HostName = std::array<char, MPI_MAX_PROCESSOR_NAME>;
+
+HostName processor_name() {
+  HostName name{};
+  int length = 0;
+  MPI_Get_processor_name(name.data(), &length);
+  std::fill(name.begin() + length, name.end(), '\0');
+  return name;
+}
+
 void require_serialized_threads(int level) {
   if (level < MPI_THREAD_SERIALIZED) {
     throw UsageError(
@@ -85,14 +102,11 @@ class MpiWire final : public Wire {
   explicit MpiWire(Deadline deadline) : owns_mpi_(initialize()) {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm_idup(MPI_COMM_WORLD, &comm_, &request);
-    if (!finished(request, deadline)) {
-      throw Timeout(fmt::format("mpi: not every rank of MPI_COMM_WORLD has arrived within {:.1f} s",
-                                std::chrono::duration<double>(deadline.waited()).count()));
-    }
+    if (!finished(request, deadline)) throw_not_all_here(deadline);
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &world_);
-    find_ranks_beside_us();
+    find_ranks_beside_us(deadline);
   }
 
   Rank rank() const override { return rank_; }
@@ -154,22 +168,20 @@ class MpiWire final : public Wire {
   }
 
  private:
-  // Collective; all ranks are here by now.
-  void find_ranks_beside_us() {
-    MPI_Comm beside = MPI_COMM_NULL;
-    MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &beside);
-    MPI_Group ranks = MPI_GROUP_NULL;
-    MPI_Group ranks_beside = MPI_GROUP_NULL;
-    MPI_Comm_group(comm_, &ranks);
-    MPI_Comm_group(beside, &ranks_beside);
-    std::vector<int> all(static_cast<std::size_t>(world_));
-    std::iota(all.begin(), all.end(), 0);
-    std::vector<int> found(all.size());
-    MPI_Group_translate_ranks(ranks, world_, all.data(), ranks_beside, found.data());
-    for (int place : found) shares_host_.push_back(place != MPI_UNDEFINED);
-    MPI_Group_free(&ranks_beside);
-    MPI_Group_free(&ranks);
-    MPI_Comm_free(&beside);
+  // Not by MPI_Comm_split_type, which waits without limit for a rank that stops on its way here.
+  void find_ranks_beside_us(Deadline deadline) {
+    // By rank; MPI writes into it for as long as it wants, also after the deadline.
+    auto names = std::make_unique<std::vector<HostName>>(static_cast<std::size_t>(world_));
+    const HostName mine = processor_name();
+    (*names)[static_cast<std::size_t>(rank_)] = mine;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, names->data(), sizeof(HostName), MPI_CHAR, comm_,
+                   &request);
+    if (!finished(request, deadline)) {
+      static_cast<void>(names.release());
+      throw_not_all_here(deadline);
+    }
+    for (const HostName& name : *names) shares_host_.push_back(name == mine);
   }
 
   static Transfer started(int code, MPI_Request request) {
