@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -18,6 +20,7 @@
 #include "lockstep/mesh/range.h"
 #include "lockstep/schedule/collective/collective.h"
 
+#include "tests/support/shared_counter.h"
 #include "tests/support/values.h"
 
 namespace lockstep::test {
@@ -221,10 +224,24 @@ void all_to_all_by_a_hierarchy_of_any_two(Communicator& world) {
 }
 
 void barrier_by_every_algorithm(Communicator& world) {
+  SharedCounter arrivals(world);
+  std::uint64_t due = 0;
+  // Each rank in turn comes late, and nobody may leave before it.
+  const auto expect_all_wait_for_the_last = [&](const Options& options) {
+    for (Rank late = 0; late < world.size(); ++late) {
+      if (world.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      arrivals.add_one();
+      world.barrier(options);
+      due += static_cast<std::uint64_t>(world.size());
+      EXPECT_GE(arrivals.value(), due) << "rank " << world.rank() << " did not wait for rank " << late;
+    }
+  };
+  expect_all_wait_for_the_last({});
   for (Algorithm algorithm : kAlgorithms) {
-    if (schedule::supports(algorithm, Op::barrier)) world.barrier({.algorithm = algorithm});
+    if (!schedule::supports(algorithm, Op::barrier)) continue;
+    SCOPED_TRACE(name_of(algorithm));
+    expect_all_wait_for_the_last({.algorithm = algorithm});
   }
-  world.barrier();
 }
 
 void send_and_recv_around_the_ring(Communicator& world) {
