@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -40,6 +41,20 @@ void check_stream(std::uint32_t stream) {
       fmt::format("there is no stream {}: a group has streams 0 to {}", stream, kStreamsPerGroup - 1));
 }
 
+void check_timeout(std::chrono::milliseconds timeout) {
+  if (timeout.count() >= 0) return;
+  throw UsageError(
+      fmt::format("a timeout of {} ms is negative: say how long nothing may move", timeout.count()));
+}
+
+// One that the clock cannot count ends with it: after some 292 years.
+std::chrono::nanoseconds timeout_of(const Group& group, const Options& options) {
+  const std::chrono::milliseconds timeout = options.timeout.value_or(group.settings.timeout);
+  check_timeout(timeout);
+  using std::chrono::floor;
+  return std::min(timeout, floor<std::chrono::milliseconds>(std::chrono::nanoseconds::max()));
+}
+
 PlanRequest request_for(const Group& group, Op op, std::size_t count, const Options& options) {
   check_stream(options.stream);
   check_rank(group, options.root, name_of(op));
@@ -67,7 +82,7 @@ std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const
   operation->stream = options.stream;
   operation->contract = plan->contract;
   operation->notice = plan->notice;
-  operation->timeout = options.timeout.value_or(group->settings.timeout);
+  operation->timeout = timeout_of(*group, options);
   operation->script = plan->script;
   operation->ports = group->streams[options.stream].ports;
   operation->digest = plan->digest;
@@ -113,7 +128,7 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   operation->contract.point_to_point = true;
   operation->contract.dtype = options.dtype;
   operation->contract.count = elements;
-  operation->timeout = options.timeout.value_or(group->settings.timeout);
+  operation->timeout = timeout_of(*group, options);
   operation->script = std::make_shared<const Script>(message_program(*group, peer, elements, sends));
   operation->ports = group->point_to_point_ports[options.stream];
   operation->digest = digest_of(operation->contract);
@@ -165,6 +180,7 @@ Communicator::Communicator() : Communicator(std::move(transport::make_loopback(1
 
 Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupSettings settings)
     : engine_(std::make_shared<Engine>(std::move(endpoint))) {
+  check_timeout(settings.timeout);
   std::vector<Rank> members(static_cast<std::size_t>(engine_->world()));
   std::iota(members.begin(), members.end(), 0);
   GroupPlace first{.numbers = std::make_shared<GroupNumbers>()};

@@ -66,7 +66,8 @@ struct Options {
   Algorithm outer = Algorithm::direct;      // of hierarchical: between hosts
   std::optional<bool> exact = {};           // only algorithms with the canonical order; none: as the group
   std::uint32_t stream = 0;                 // < kStreamsPerGroup
-  std::optional<std::chrono::milliseconds> timeout = {};  // how long nothing may move; none: as the group
+  std::optional<std::chrono::milliseconds> timeout =
+      {};  // how long nothing may move (>= 0); none: as the group
 };
 
 // Memory that peers on the same host reach in place. Move-only.

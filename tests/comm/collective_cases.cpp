@@ -350,6 +350,21 @@ void background_work_ends_without_being_waited_for(Communicator& world) {
               DType::fp32, "in the background");
 }
 
+// Longer than the clock can count is no mistake: it means for ever.
+void an_endless_timeout_does_not_end(Communicator& world) {
+  const Options endless{.timeout = std::chrono::milliseconds::max()};
+  const Rank next = (world.rank() + 1) % world.size();
+  const Rank previous = (world.rank() + world.size() - 1) % world.size();
+  // Long enough for the others to look at their calls several times.
+  if (world.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  world.barrier(endless);
+  if (world.size() == 1) return;
+  std::array<float, 1> out{}, in{};
+  Work sending = world.send_async(next, std::as_writable_bytes(std::span(out)), endless);
+  world.recv(previous, std::as_writable_bytes(std::span(in)), endless);
+  sending.wait();
+}
+
 void wrong_arguments_leave_the_group_usable(Communicator& world) {
   std::array<std::byte, 7> seven{};
   EXPECT_THROW(world.all_reduce(seven), UsageError);
@@ -360,6 +375,7 @@ void wrong_arguments_leave_the_group_usable(Communicator& world) {
   std::vector<std::byte> blocks(8 * static_cast<std::size_t>(world.size()));
   EXPECT_THROW(world.all_to_all(blocks, blocks), UsageError);
   EXPECT_THROW(world.all_reduce(eight, {.algorithm = Algorithm::ring, .exact = true}), UsageError);
+  EXPECT_THROW(world.barrier({.timeout = std::chrono::milliseconds(-1)}), UsageError);
   world.barrier();
 }
 
@@ -383,6 +399,7 @@ const std::vector<CollectiveCase>& collective_cases() {
       {"SplitIntoEvenAndOdd", split_into_even_and_odd},
       {"ManyOperationsInFlightOnAllStreams", many_operations_in_flight_on_all_streams},
       {"BackgroundWorkEndsWithoutBeingWaitedFor", background_work_ends_without_being_waited_for},
+      {"AnEndlessTimeoutDoesNotEnd", an_endless_timeout_does_not_end},
       {"WrongArgumentsLeaveTheGroupUsable", wrong_arguments_leave_the_group_usable},
   };
   return cases;
