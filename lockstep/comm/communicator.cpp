@@ -93,15 +93,16 @@ std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const
   return operation;
 }
 
-// One message as a program of one move.
+// One message as a program of one move. One without elements takes its place among the others all the same:
+// it carries an element of scratch.
 schedule::Program message_program(const Group& group, Rank peer, std::size_t elements, bool sends) {
+  const std::size_t carried = std::max<std::size_t>(elements, 1);
   schedule::Program program{.rank = group.rank,
                             .world = group.size(),
-                            .buffer_elements = {elements},
-                            .scratch_from = 1,
+                            .buffer_elements = {carried},
+                            .scratch_from = elements == 0 ? 0U : 1U,
                             .rounds = {}};
-  if (elements == 0) return program;
-  const schedule::Slice slice{.buffer = 0, .range = {0, elements}};
+  const schedule::Slice slice{.buffer = 0, .range = {0, carried}};
   schedule::Move move;
   if (sends) {
     move.sources = {{.from = schedule::kLocal, .slice = slice, .merges = 0}};
@@ -133,7 +134,7 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   operation->ports = group->point_to_point_ports[options.stream];
   operation->digest = digest_of(operation->contract);
   operation->arithmetic.dtype = options.dtype;
-  operation->buffers = {data.data()};
+  if (elements > 0) operation->buffers = {data.data()};
   return operation;
 }
 

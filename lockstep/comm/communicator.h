@@ -167,6 +167,7 @@ class Communicator {
   void reduce(Bytes data, const Options& options = {}) const;
   void all_to_all(Bytes input, Bytes output, const Options& options = {}) const;
   void barrier(const Options& options = {}) const;
+  // A message may have no elements; it is matched as any other.
   void send(Rank to, Bytes data, const Options& options = {}) const;
   void recv(Rank from, Bytes data, const Options& options = {}) const;
 

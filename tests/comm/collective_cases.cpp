@@ -248,7 +248,7 @@ void send_and_recv_around_the_ring(Communicator& world) {
   if (world.size() == 1) return;
   const Rank next = (world.rank() + 1) % world.size();
   const Rank previous = (world.rank() + world.size() - 1) % world.size();
-  for (std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{300'000}}) {
+  for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{300'000}}) {
     auto out = values_of(world.rank(), 9, DType::int32, count, Values::rough);
     std::vector<std::byte> in(out.size());
     Work sending = world.send_async(next, out, {.dtype = DType::int32});
