@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -40,6 +41,20 @@ void check_stream(std::uint32_t stream) {
       fmt::format("there is no stream {}: a group has streams 0 to {}", stream, kStreamsPerGroup - 1));
 }
 
+void check_timeout(std::chrono::milliseconds timeout) {
+  if (timeout.count() >= 0) return;
+  throw UsageError(
+      fmt::format("a timeout of {} ms is negative: say how long nothing may move", timeout.count()));
+}
+
+// One that the clock cannot count ends with it: after some 292 years.
+std::chrono::nanoseconds timeout_of(const Group& group, const Options& options) {
+  const std::chrono::milliseconds timeout = options.timeout.value_or(group.settings.timeout);
+  check_timeout(timeout);
+  using std::chrono::floor;
+  return std::min(timeout, floor<std::chrono::milliseconds>(std::chrono::nanoseconds::max()));
+}
+
 PlanRequest request_for(const Group& group, Op op, std::size_t count, const Options& options) {
   check_stream(options.stream);
   check_rank(group, options.root, name_of(op));
@@ -67,7 +82,7 @@ std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const
   operation->stream = options.stream;
   operation->contract = plan->contract;
   operation->notice = plan->notice;
-  operation->timeout = options.timeout.value_or(group->settings.timeout);
+  operation->timeout = timeout_of(*group, options);
   operation->script = plan->script;
   operation->ports = group->streams[options.stream].ports;
   operation->digest = plan->digest;
@@ -78,15 +93,16 @@ std::shared_ptr<Operation> collective(const std::shared_ptr<Group>& group, const
   return operation;
 }
 
-// One message as a program of one move.
+// One message as a program of one move. One without elements takes its place among the others all the same:
+// it carries an element of scratch.
 schedule::Program message_program(const Group& group, Rank peer, std::size_t elements, bool sends) {
+  const std::size_t carried = std::max<std::size_t>(elements, 1);
   schedule::Program program{.rank = group.rank,
                             .world = group.size(),
-                            .buffer_elements = {elements},
-                            .scratch_from = 1,
+                            .buffer_elements = {carried},
+                            .scratch_from = elements == 0 ? 0U : 1U,
                             .rounds = {}};
-  if (elements == 0) return program;
-  const schedule::Slice slice{.buffer = 0, .range = {0, elements}};
+  const schedule::Slice slice{.buffer = 0, .range = {0, carried}};
   schedule::Move move;
   if (sends) {
     move.sources = {{.from = schedule::kLocal, .slice = slice, .merges = 0}};
@@ -113,12 +129,12 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   operation->contract.point_to_point = true;
   operation->contract.dtype = options.dtype;
   operation->contract.count = elements;
-  operation->timeout = options.timeout.value_or(group->settings.timeout);
+  operation->timeout = timeout_of(*group, options);
   operation->script = std::make_shared<const Script>(message_program(*group, peer, elements, sends));
   operation->ports = group->point_to_point_ports[options.stream];
   operation->digest = digest_of(operation->contract);
   operation->arithmetic.dtype = options.dtype;
-  operation->buffers = {data.data()};
+  if (elements > 0) operation->buffers = {data.data()};
   return operation;
 }
 
@@ -165,6 +181,7 @@ Communicator::Communicator() : Communicator(std::move(transport::make_loopback(1
 
 Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupSettings settings)
     : engine_(std::make_shared<Engine>(std::move(endpoint))) {
+  check_timeout(settings.timeout);
   std::vector<Rank> members(static_cast<std::size_t>(engine_->world()));
   std::iota(members.begin(), members.end(), 0);
   GroupPlace first{.numbers = std::make_shared<GroupNumbers>()};

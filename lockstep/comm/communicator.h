@@ -66,7 +66,8 @@ struct Options {
   Algorithm outer = Algorithm::direct;      // of hierarchical: between hosts
   std::optional<bool> exact = {};           // only algorithms with the canonical order; none: as the group
   std::uint32_t stream = 0;                 // < kStreamsPerGroup
-  std::optional<std::chrono::milliseconds> timeout = {};  // how long nothing may move; none: as the group
+  std::optional<std::chrono::milliseconds> timeout =
+      {};  // how long nothing may move (>= 0); none: as the group
 };
 
 // Memory that peers on the same host reach in place. Move-only.
@@ -166,6 +167,7 @@ class Communicator {
   void reduce(Bytes data, const Options& options = {}) const;
   void all_to_all(Bytes input, Bytes output, const Options& options = {}) const;
   void barrier(const Options& options = {}) const;
+  // A message may have no elements; it is matched as any other.
   void send(Rank to, Bytes data, const Options& options = {}) const;
   void recv(Rank from, Bytes data, const Options& options = {}) const;
 

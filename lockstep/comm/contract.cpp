@@ -52,6 +52,14 @@ std::uint64_t digest_of(const Contract& contract) {
   return mix(hash, contract.shape_digest);
 }
 
+std::uint64_t message_word(const Contract& contract) {
+  return contract.count << 8 | static_cast<std::uint64_t>(contract.dtype);
+}
+
+Contract from_message_word(std::uint64_t word) {
+  return {.point_to_point = true, .dtype = static_cast<DType>(word & 0xff), .count = word >> 8};
+}
+
 std::uint64_t shape_digest_of(const schedule::CollectiveSpec& spec) {
   std::uint64_t hash = mix(0, spec.segment_elements);
   hash = mix(

@@ -38,6 +38,11 @@ bool reduces(schedule::Op op);
 bool has_root(schedule::Op op);
 
 std::uint64_t digest_of(const Contract& contract);
+// For the envelopes of send and recv, which have no number that both ends know: dtype and count, so that an
+// end can say what the other one called. The way back is for what a peer has sent: its dtype may be unknown.
+std::uint64_t message_word(const Contract& contract);
+Contract from_message_word(std::uint64_t word);
+
 std::uint64_t shape_digest_of(const schedule::CollectiveSpec& spec);
 
 // "all_reduce(sum of 1024 x fp32, direct)"

@@ -32,13 +32,14 @@ std::uint64_t call_number(const Operation& operation, std::uint64_t sequence) {
   return operation.point_to_point ? 0 : sequence - operation.group->place.first_sequence;
 }
 
+// Barriers and empty messages have no bytes that users know of: none are told.
 CommFailure failure_at(const Operation& operation, const Waiting& waiting) {
   return {.operation = operation_name(operation.contract),
           .sequence = call_number(operation, operation.sequence),
           .group = operation.group->settings.name,
           .peer = in_world(*operation.group, waiting.peer),
           .done_bytes = waiting.done_bytes,
-          .total_bytes = waiting.total_bytes,
+          .total_bytes = operation.contract.count == 0 ? 0 : waiting.total_bytes,
           .waited = operation.deadline->waited()};
 }
 
@@ -183,23 +184,26 @@ std::exception_ptr timed_out(const Operation& operation, transport::Endpoint& en
                                                      place(operation), late, waited, progress, last, why)));
 }
 
+// Told by the envelopes alone: the message may belong to another call that shares the channel.
+std::exception_ptr message_disagreement(const Operation& operation) {
+  const Group& group = *operation.group;
+  const auto described = [](const transport::Envelope& envelope) {
+    return describe(from_message_word(envelope.sequence));
+  };
+  return std::make_exception_ptr(ContractMismatch(fmt::format(
+      "send/recv on {}: rank {} calls {} but rank {} calls {}; the two ends of a message must name the same "
+      "dtype and count, and messages of a stream are matched in the order of the calls",
+      group.settings.name, in_world(group, group.rank), described(operation.mismatch->mine),
+      in_world(group, operation.script->rounds().front().peers.front().rank),
+      described(operation.mismatch->theirs))));
+}
+
 std::exception_ptr disagreement(const Operation& operation, transport::Endpoint& endpoint) {
   if (std::exception_ptr error = failure_elsewhere(operation, endpoint)) return error;
-  if (!operation.point_to_point) {
-    if (std::exception_ptr error = contract_broken(operation, endpoint)) return error;
-    if (operation.deadline->waited() < kPatience && !operation.deadline->passed()) return nullptr;
-  }
+  if (operation.point_to_point) return message_disagreement(operation);
+  if (std::exception_ptr error = contract_broken(operation, endpoint)) return error;
+  if (operation.deadline->waited() < kPatience && !operation.deadline->passed()) return nullptr;
   const transport::EnvelopeMismatch& mismatch = *operation.mismatch;
-  if (operation.point_to_point) {
-    const std::vector<Waiting> waiting = operation.execution->waiting();
-    return std::make_exception_ptr(ContractMismatch(
-        fmt::format("send/recv on {}: this rank and rank {} do not agree on a message: {} of {} bytes here, "
-                    "{} bytes there; both must "
-                    "name the same dtype and size",
-                    operation.group->settings.name,
-                    waiting.empty() ? -1 : in_world(*operation.group, waiting.front().peer),
-                    describe(operation.contract), mismatch.my_bytes, mismatch.their_bytes)));
-  }
   return std::make_exception_ptr(ContractMismatch(fmt::format(
       "{}: this rank ({}) expects a message of {} bytes of call #{} with contract {:016x}, its peer has one "
       "of "

@@ -46,7 +46,9 @@ void ExecutionPool::bind(const Operation& operation, Execution& execution) {
   const schedule::Program& program = operation.script->program();
   binding.script = operation.script;
   binding.ports = operation.ports;
-  binding.envelope = {.contract = operation.digest, .sequence = operation.sequence};
+  binding.envelope = {
+      .contract = operation.digest,
+      .sequence = operation.point_to_point ? message_word(operation.contract) : operation.sequence};
   binding.arithmetic = operation.arithmetic;
   binding.buffers.reserve(program.buffer_elements.size());
   binding.buffers.assign(operation.buffers.begin(), operation.buffers.end());

@@ -11,7 +11,7 @@ namespace lockstep::transport {
 // What a message claims to belong to. Opaque to transports: they carry it and compare it.
 struct Envelope {
   std::uint64_t contract = 0;  // digest of the operation
-  std::uint64_t sequence = 0;  // of the operation on its stream
+  std::uint64_t sequence = 0;  // of the operation on its stream, or what else tells it apart
 
   bool operator==(const Envelope&) const = default;
 };

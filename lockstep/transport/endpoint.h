@@ -80,9 +80,10 @@ class Endpoint {
   // --- Sleeping. To wait without burning the core:
   //   if (endpoint.prepare_wait()) poll(endpoint.wait_fd(), ...);
   //   endpoint.finish_wait();
-  // prepare_wait() is false when something may have arrived since the last pump. Between the two calls
-  // whatever a peer does to us (message, grant, failure, death) or wake() makes wait_fd() readable. A mere
-  // notice does not: a stalled caller looks for notices now and then.
+  // prepare_wait() is false when something that somebody waits for may have arrived since its channel was
+  // pumped. A message that no receive is posted for does not keep it false: the channel is to be pumped after
+  // a receive is posted. Between the two calls whatever a peer does to us (message, grant, failure, death) or
+  // wake() makes wait_fd() readable. A mere notice does not: a stalled caller looks for notices now and then.
   virtual bool prepare_wait() = 0;
   virtual int wait_fd() const = 0;
   virtual void finish_wait() = 0;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -18,6 +20,7 @@
 #include "lockstep/mesh/range.h"
 #include "lockstep/schedule/collective/collective.h"
 
+#include "tests/support/shared_counter.h"
 #include "tests/support/values.h"
 
 namespace lockstep::test {
@@ -221,17 +224,31 @@ void all_to_all_by_a_hierarchy_of_any_two(Communicator& world) {
 }
 
 void barrier_by_every_algorithm(Communicator& world) {
+  SharedCounter arrivals(world);
+  std::uint64_t due = 0;
+  // Each rank in turn comes late, and nobody may leave before it.
+  const auto expect_all_wait_for_the_last = [&](const Options& options) {
+    for (Rank late = 0; late < world.size(); ++late) {
+      if (world.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      arrivals.add_one();
+      world.barrier(options);
+      due += static_cast<std::uint64_t>(world.size());
+      EXPECT_GE(arrivals.value(), due) << "rank " << world.rank() << " did not wait for rank " << late;
+    }
+  };
+  expect_all_wait_for_the_last({});
   for (Algorithm algorithm : kAlgorithms) {
-    if (schedule::supports(algorithm, Op::barrier)) world.barrier({.algorithm = algorithm});
+    if (!schedule::supports(algorithm, Op::barrier)) continue;
+    SCOPED_TRACE(name_of(algorithm));
+    expect_all_wait_for_the_last({.algorithm = algorithm});
   }
-  world.barrier();
 }
 
 void send_and_recv_around_the_ring(Communicator& world) {
   if (world.size() == 1) return;
   const Rank next = (world.rank() + 1) % world.size();
   const Rank previous = (world.rank() + world.size() - 1) % world.size();
-  for (std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{300'000}}) {
+  for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{300'000}}) {
     auto out = values_of(world.rank(), 9, DType::int32, count, Values::rough);
     std::vector<std::byte> in(out.size());
     Work sending = world.send_async(next, out, {.dtype = DType::int32});
@@ -333,6 +350,21 @@ void background_work_ends_without_being_waited_for(Communicator& world) {
               DType::fp32, "in the background");
 }
 
+// Longer than the clock can count is no mistake: it means for ever.
+void an_endless_timeout_does_not_end(Communicator& world) {
+  const Options endless{.timeout = std::chrono::milliseconds::max()};
+  const Rank next = (world.rank() + 1) % world.size();
+  const Rank previous = (world.rank() + world.size() - 1) % world.size();
+  // Long enough for the others to look at their calls several times.
+  if (world.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  world.barrier(endless);
+  if (world.size() == 1) return;
+  std::array<float, 1> out{}, in{};
+  Work sending = world.send_async(next, std::as_writable_bytes(std::span(out)), endless);
+  world.recv(previous, std::as_writable_bytes(std::span(in)), endless);
+  sending.wait();
+}
+
 void wrong_arguments_leave_the_group_usable(Communicator& world) {
   std::array<std::byte, 7> seven{};
   EXPECT_THROW(world.all_reduce(seven), UsageError);
@@ -343,6 +375,7 @@ void wrong_arguments_leave_the_group_usable(Communicator& world) {
   std::vector<std::byte> blocks(8 * static_cast<std::size_t>(world.size()));
   EXPECT_THROW(world.all_to_all(blocks, blocks), UsageError);
   EXPECT_THROW(world.all_reduce(eight, {.algorithm = Algorithm::ring, .exact = true}), UsageError);
+  EXPECT_THROW(world.barrier({.timeout = std::chrono::milliseconds(-1)}), UsageError);
   world.barrier();
 }
 
@@ -366,6 +399,7 @@ const std::vector<CollectiveCase>& collective_cases() {
       {"SplitIntoEvenAndOdd", split_into_even_and_odd},
       {"ManyOperationsInFlightOnAllStreams", many_operations_in_flight_on_all_streams},
       {"BackgroundWorkEndsWithoutBeingWaitedFor", background_work_ends_without_being_waited_for},
+      {"AnEndlessTimeoutDoesNotEnd", an_endless_timeout_does_not_end},
       {"WrongArgumentsLeaveTheGroupUsable", wrong_arguments_leave_the_group_usable},
   };
   return cases;

@@ -3,16 +3,21 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <span>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/transport/loopback/endpoint.h"
 
 #include "tests/comm/collective_cases.h"
 #include "tests/comm/failures.h"
@@ -134,6 +139,12 @@ TEST(Communicator, WorkOutlivesItsCommunicator) {
     work.wait();
     EXPECT_EQ(ones, std::vector<float>(100'000, 2.0F));
   });
+}
+
+TEST(Communicator, AGroupRefusesANegativeTimeout) {
+  EXPECT_THROW(comm::Communicator(std::move(transport::make_loopback(1).front()),
+                                  {.timeout = std::chrono::milliseconds(-1)}),
+               UsageError);
 }
 
 TEST(Communicator, AWorldOfOneNeedsNoPeers) {

@@ -49,6 +49,16 @@ TEST(Contract, SurvivesItsNotice) {
   for (const Contract& changed : neighbours()) EXPECT_EQ(from_notice(to_notice(changed)), changed);
 }
 
+TEST(Contract, AMessageSurvivesItsWord) {
+  for (const DType dtype : kAllDTypes) {
+    for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 48}) {
+      const Contract message{.point_to_point = true, .dtype = dtype, .count = count};
+      EXPECT_EQ(from_message_word(message_word(message)), message);
+    }
+  }
+  EXPECT_EQ(describe(from_message_word(0x3ff)), "send/recv(3 x unknown)");
+}
+
 TEST(Contract, APulseTravelsBesideIt) {
   transport::NoticeHead head = to_notice(kAllReduce);
   EXPECT_EQ(pulse_of(head), Pulse({.beats = 0, .waits_for = 0}));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <latch>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +22,10 @@ using comm::Algorithm;
 using comm::Communicator;
 using comm::ReduceOp;
 using testing::AllOf;
+using testing::Contains;
+using testing::Each;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class Disagreement : public OverTransport {
  protected:
@@ -152,15 +156,69 @@ TEST_P(Disagreement, NothingAgainstSomething) {
   });
 }
 
-TEST_P(Disagreement, SizesOfAMessageMustAgree) {
-  run(2, [](Communicator& comm) {
-    const std::string failure = comm.rank() == 0 ? failure_of([&] {
-      comm.send(1, floats(1000));
-      comm.recv(1, floats(1));
-    })
-                                                 : failure_of([&] { comm.recv(0, floats(999)); });
-    EXPECT_THAT(failure, HasSubstr("send/recv")) << "on rank " << comm.rank();
+// The sender may have sent its message before it was refused: it is told when it waits for an answer.
+TEST_P(Disagreement, MessagesMustAgreeInCountAndDtype) {
+  struct Ends {
+    std::size_t sent, received;
+    DType sent_as, received_as;
+    std::string sends, receives;
+  };
+  const std::vector<Ends> all = {
+      {1000, 999, DType::fp32, DType::fp32, "send/recv(1000 x fp32)", "send/recv(999 x fp32)"},
+      {4, 4, DType::fp32, DType::int32, "send/recv(4 x fp32)", "send/recv(4 x int32)"},
+      {4, 0, DType::fp32, DType::fp32, "send/recv(4 x fp32)", "send/recv(0 x fp32)"},
+      {0, 4, DType::fp32, DType::fp32, "send/recv(0 x fp32)", "send/recv(4 x fp32)"},
+      {0, 0, DType::fp32, DType::uint8, "send/recv(0 x fp32)", "send/recv(0 x uint8)"},
+      {0, 1, DType::uint8, DType::fp32, "send/recv(0 x uint8)", "send/recv(1 x fp32)"},
+  };
+  for (const Ends& ends : all) {
+    std::array<std::string, 2> failures;
+    run(2, [&](Communicator& comm) {
+      failures[comm.rank()] = failure_of([&] {
+        if (comm.rank() == 1) return comm.recv(0, floats(ends.received), {.dtype = ends.received_as});
+        comm.send(1, floats(ends.sent), {.dtype = ends.sent_as});
+        comm.recv(1, floats(1));
+      });
+    });
+    EXPECT_THAT(failures, Each(AllOf(HasSubstr("send/recv on dp: "), HasSubstr("rank 0 calls " + ends.sends),
+                                     HasSubstr("rank 1 calls " + ends.receives))));
+    EXPECT_THAT(failures, Contains(StartsWith("ContractMismatch: ")));
+  }
+}
+
+// The call that finds it may be another one on the same stream.
+TEST_P(Disagreement, OfSeveralMessagesTheOneThatDisagreesIsNamed) {
+  std::array<std::string, 2> failures;
+  run(2, [&](Communicator& comm) {
+    failures[comm.rank()] = failure_of([&] {
+      const Rank peer = 1 - comm.rank();
+      comm::Work answer = comm.recv_async(peer, floats(comm.rank() == 0 ? 3 : 5));
+      comm.send(peer, floats(comm.rank() == 0 ? 5 : 2));
+      answer.wait();
+      comm.recv(peer, floats(1));
+    });
   });
+  EXPECT_THAT(failures, Each(AllOf(HasSubstr("rank 0 calls send/recv(3 x fp32)"),
+                                   HasSubstr("rank 1 calls send/recv(2 x fp32)"))));
+}
+
+// A message without elements keeps its place: the one behind it is not taken for it.
+TEST_P(Disagreement, AnEmptyMessageIsNotSkipped) {
+  std::array<std::string, 2> failures;
+  run(2, [&](Communicator& comm) {
+    failures[comm.rank()] = failure_of([&] {
+      if (comm.rank() == 0) {
+        comm.send(1, {});
+        comm.send(1, floats(4));
+        comm.recv(1, floats(1));
+      } else {
+        comm.recv(0, floats(4));
+        comm.recv(0, {});
+      }
+    });
+  });
+  EXPECT_THAT(failures, Each(AllOf(HasSubstr("rank 0 calls send/recv(0 x fp32)"),
+                                   HasSubstr("rank 1 calls send/recv(4 x fp32)"))));
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Disagreement, testing::Values("loopback", "shm", "tcp"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Notices, failures, sleep and death.
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -142,6 +143,40 @@ TEST_P(Conformance, AnIdleWorldStaysAsleep) {
     }
     EXPECT_EQ(::poll(&entry, 1, 50), 0);
     me.endpoint.finish_wait();
+  });
+}
+
+// Peers may be a round ahead, or send in a group where this rank does not wait: that must not keep it awake.
+// Nor may what they sent be slept through once it is asked for.
+TEST_P(Conformance, AMessageThatNobodyAsksForLetsItsReceiverSleep) {
+  run(2, [](Participant& me) {
+    const Rank peer = 1 - me.rank();
+    std::vector<std::byte> ahead(100, std::byte{7});
+    std::vector<std::byte> awaited(10, std::byte{1});
+    Channel& unasked = me.endpoint.channel(peer, 0);
+    Channel& asked = me.endpoint.channel(peer, 1);
+    const std::array<Channel*, 2> both = {&unasked, &asked};
+    if (me.rank() == 1) {
+      unasked.send({1, 1}, ahead);
+      asked.send({2, 1}, awaited);
+      asked.receive({3, 1}, awaited);
+      me.drive(both, [&] { return asked.receives_done() == 1; });
+      return;
+    }
+    asked.receive({2, 1}, awaited);
+    me.drive(asked, [&] { return asked.receives_done() == 1; });
+    pollfd entry = {.fd = me.endpoint.wait_fd(), .events = POLLIN, .revents = 0};
+    for (int sleeps = 0, refusals = 0; sleeps < 10;) {
+      const bool may_sleep = me.endpoint.prepare_wait();
+      if (may_sleep) ::poll(&entry, 1, 1);
+      me.endpoint.finish_wait();
+      ++(may_sleep ? sleeps : refusals);
+      ASSERT_LT(refusals, 10) << "what nobody asks for keeps this rank awake";
+    }
+    unasked.receive({1, 1}, ahead);
+    me.drive(unasked, [&] { return unasked.receives_done() == 1; });
+    asked.send({3, 1}, awaited);
+    me.drive(asked, [&] { return asked.sends_done() == 1; });
   });
 }
 

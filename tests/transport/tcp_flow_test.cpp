@@ -279,6 +279,61 @@ TEST_F(TcpFlow, EagerMessagesThatComeTwiceAreRefused) {
   EXPECT_THROW(inbox_.begin(eager_header(0, 10)), DataError);
 }
 
+FrameHeader offer_header(std::uint64_t sequence, std::uint64_t total) {
+  return {.type = FrameType::offer,
+          .stream = kStream,
+          .sequence = sequence,
+          .envelope = kEnvelope,
+          .total = total};
+}
+
+// Frames of one message may come on several links, so one can be half read when the next begins: a message
+// that comes in two ways would end while its memory is still written to.
+TEST_F(TcpFlow, AnEagerMessageIsNotOfferedOrSentAgain) {
+  for (const bool by_view : {false, true}) {
+    std::vector<std::byte> received(10);
+    const auto post = [&](Inbox& inbox) {
+      if (by_view) return inbox.post_view(kEnvelope, received.size());
+      inbox.post(kEnvelope, received);
+    };
+    Inbox early(kStream, from_receiver_, pools_);
+    early.begin(eager_header(0, 10));
+    EXPECT_THROW(early.on_offer(offer_header(0, 10)), DataError) << "not posted";
+    EXPECT_THROW(early.begin(data_header(0, 10, 0)), DataError) << "not posted";
+    early.on_bytes(eager_header(0, 10), 4, 4);
+    post(early);
+    EXPECT_THROW(early.on_offer(offer_header(0, 10)), DataError) << "posted while it came";
+    EXPECT_THROW(early.begin(data_header(0, 10, 0)), DataError) << "posted while it came";
+    EXPECT_THROW(early.begin(eager_header(0, 10)), DataError) << "posted while it came";
+    EXPECT_EQ(early.done(), 0u);
+    EXPECT_EQ(early.arrived_bytes(), 0u);
+
+    Inbox late(kStream, from_receiver_, pools_);
+    post(late);
+    late.begin(eager_header(0, 10));
+    EXPECT_THROW(late.on_offer(offer_header(0, 10)), DataError) << "posted before";
+    EXPECT_THROW(late.begin(data_header(0, 10, 0)), DataError) << "posted before";
+    EXPECT_THROW(late.begin(eager_header(0, 10)), DataError) << "posted before";
+    EXPECT_TRUE(from_receiver_.empty()) << "nothing was granted";
+  }
+}
+
+TEST_F(TcpFlow, AMessageThatWasOfferedDoesNotComeEagerly) {
+  std::vector<std::byte> received(10);
+  inbox_.on_offer(offer_header(0, 10));
+  EXPECT_THROW(inbox_.begin(eager_header(0, 10)), DataError) << "not posted";
+  inbox_.post(kEnvelope, received);
+  EXPECT_THROW(inbox_.begin(eager_header(0, 10)), DataError) << "granted when it was posted";
+  inbox_.begin(data_header(0, 10, 0));
+  EXPECT_THROW(inbox_.begin(eager_header(0, 10)), DataError) << "its data comes";
+  EXPECT_THROW(inbox_.begin(data_header(0, 10, 0)), DataError) << "twice";
+  EXPECT_NO_THROW(inbox_.on_offer(offer_header(0, 10))) << "offers may be late";
+
+  inbox_.post(kEnvelope, received);
+  inbox_.on_offer(offer_header(1, 10));
+  EXPECT_THROW(inbox_.begin(eager_header(1, 10)), DataError) << "granted when it was offered";
+}
+
 TEST_F(TcpFlow, CreditsWithoutEndAreRefused) {
   FrameHeader credit{.type = FrameType::credit,
                      .stream = kStream,

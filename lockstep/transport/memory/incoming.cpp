@@ -214,8 +214,10 @@ bool Incoming::pump() {
   return moved;
 }
 
+// What nobody has asked for yet is none: no pump() could take it, and the endpoint would never sleep. Whoever
+// asks for it later pumps, because of what post() notes.
 bool Incoming::has_news() const {
-  return !abandoned_ && next_number().load(std::memory_order_relaxed) != seen_number_;
+  return !abandoned_ && !receives_.empty() && next_number().load(std::memory_order_relaxed) != seen_number_;
 }
 
 void Incoming::abandon() {

@@ -31,7 +31,7 @@ class Incoming {
   void abandon();
   bool settled() const { return theirs_.writing.load(std::memory_order_acquire) == 0; }
 
-  // Whether something has arrived since the last pump().
+  // Whether something that was asked for may have arrived since the last pump().
   bool has_news() const;
 
  private:

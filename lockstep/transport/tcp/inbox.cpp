@@ -95,8 +95,9 @@ Bytes Inbox::begin(const FrameHeader& header) {
 
 Bytes Inbox::begin_eager(const FrameHeader& header) {
   static_assert(sizeof(decltype(early_)::value_type) + 128 <= kEagerOverhead, "a node, and two heap headers");
-  if (header.sequence < first_ || early_.contains(header.sequence)) reject(header, "it came twice");
   Message* message = find(header.sequence);
+  if (header.sequence < first_ || comes_eagerly(header.sequence, message)) reject(header, "it came twice");
+  if (was_offered(header.sequence, message)) reject(header, "it was offered before");
   if (message == nullptr) {
     early_cost_ += header.length + kEagerOverhead;
     if (early_cost_ > kEagerBudget) reject(header, "more than the eager budget was sent");
@@ -107,7 +108,6 @@ Bytes Inbox::begin_eager(const FrameHeader& header) {
     return {early.block.data(), header.length};
   }
   if (!agrees(header.sequence, *message, header)) return {};
-  if (!message->begun.empty()) reject(header, "it came twice");
   message->begun.push_back(true);
   take_from_budget(header.length);
   if (!message->is_view()) return message->into;
@@ -118,6 +118,7 @@ Bytes Inbox::begin_eager(const FrameHeader& header) {
 Bytes Inbox::begin_data(const FrameHeader& header) {
   Message* message = header.sequence < first_ ? nullptr : find(header.sequence);
   if (message == nullptr) reject(header, "nobody asked for it");
+  if (comes_eagerly(header.sequence, message)) reject(header, "it came eagerly before");
   if (header.envelope != message->envelope || header.total != message->bytes) {
     reject(header, "it is not the message that was granted");
   }
@@ -160,6 +161,7 @@ void Inbox::on_bytes(const FrameHeader& header, std::size_t bytes, std::size_t s
 void Inbox::on_offer(const FrameHeader& header) {
   if (closed_ || mismatch_ || header.sequence < first_) return;
   Message* message = find(header.sequence);
+  if (comes_eagerly(header.sequence, message)) reject(header, "it came eagerly before");
   if (message == nullptr) {
     offer_ = header;
   } else if (agrees(header.sequence, *message, header) && is_small(message->bytes) && message->granted == 0) {
@@ -172,6 +174,18 @@ void Inbox::on_offer(const FrameHeader& header) {
 Inbox::Message* Inbox::find(std::uint64_t sequence) {
   const std::uint64_t index = sequence - first_;
   return index < messages_.size() ? &messages_[index] : nullptr;
+}
+
+// Nothing else of such a message may come: it could end the message, and free its memory, while another link
+// still reads the eager frame into it.
+bool Inbox::comes_eagerly(std::uint64_t sequence, const Message* posted) const {
+  return early_.contains(sequence) || (posted != nullptr && posted->granted == 0 && !posted->begun.empty());
+}
+
+// A small message is granted only when it was offered.
+bool Inbox::was_offered(std::uint64_t sequence, const Message* posted) const {
+  return (offer_ && offer_->sequence == sequence) ||
+         (posted != nullptr && is_small(posted->bytes) && posted->granted > 0);
 }
 
 bool Inbox::agrees(std::uint64_t sequence, const Message& message, const FrameHeader& header) {

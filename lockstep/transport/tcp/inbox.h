@@ -20,7 +20,8 @@ namespace lockstep::transport::tcp {
 //
 // A large receive is granted as soon as it is posted: completely when it has memory of its own, up to
 // kViewWindow bytes ahead of the consumer when it is to be viewed. A small one is granted only when the
-// sender offers it, which it does when its eager budget is spent.
+// sender offers it, which it does when its eager budget is spent. So a message comes either in one eager
+// frame or in data frames that were granted, never in both.
 class Inbox {
  public:
   // `control` and `pools` outlive this; small frames are appended to `control`.
@@ -80,6 +81,9 @@ class Inbox {
 
   void post(Message message);
   Message* find(std::uint64_t sequence);
+  // `posted`: its receive, if there is one.
+  bool comes_eagerly(std::uint64_t sequence, const Message* posted) const;
+  bool was_offered(std::uint64_t sequence, const Message* posted) const;
   bool agrees(std::uint64_t sequence, const Message& message, const FrameHeader& header);
   Bytes begin_eager(const FrameHeader& header);
   Bytes begin_data(const FrameHeader& header);
