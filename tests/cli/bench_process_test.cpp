@@ -162,6 +162,7 @@ TEST(BenchProcesses, ASignalEndsTheRunInOrder) {
 }
 
 TEST(BenchProcesses, RanksThatCannotStartGiveTheFirstCauseAlone) {
+  if (LOCKSTEP_TEST_GLOO) cases.push_back({SIGINT, {"--against", "gloo"}});
   const Finished finished =
       run_program(bench({"--bytes", "4K"}), {{"LOCKSTEP_TLS_CERT", "/nonexistent/cert"}});
   EXPECT_EQ(finished.exit_code, 2);
@@ -179,6 +180,7 @@ TEST(BenchProcesses, RanksConnectOverMpi) {
   EXPECT_EQ(lines[0]["transport"], "mpi");
   EXPECT_EQ(lines[0]["correct"], true);
 }
+    EXPECT_TRUE(test::names_in(folder.path("")).empty()) << arguments.back();
 
 // In a namespace of its own, where the shared-memory filesystem has the size given.
 Finished run_with_shared_memory_of(const std::string& size, const std::string& arguments) {

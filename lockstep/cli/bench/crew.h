@@ -71,10 +71,7 @@ void run_process_agent(comm::Carrier carrier);
 // Open MPI's own collectives. UsageError when mpirun or our agent for it is not there.
 std::unique_ptr<Crew> start_mpi_opponent(int ranks, rendezvous::SignalInbox& signals);
 
-// A path for gloo_trials() that nobody else can guess.
-std::filesystem::path fresh_gloo_store();
-
-// The environment variables in which agents in other processes find where to call in, and the path for
+// The environment variables in which agents in other processes find where to call in, and the folder for
 // gloo_trials().
 inline constexpr const char* kBenchSocketVariable = "LOCKSTEP_BENCH_SOCKET";
 inline constexpr const char* kBenchStoreVariable = "LOCKSTEP_BENCH_STORE";

@@ -16,6 +16,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/agent.h"
 #include "lockstep/cli/bench/crew.h"
+#include "lockstep/cli/temporary_folder.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/rendezvous/worker_environment.h"
@@ -72,7 +73,7 @@ class ProcessCrew : public Crew {
   Environment common_environment() const {
     Environment environment = rendezvous::process_environment();
     environment[kBenchSocketVariable] = address().native();
-    environment[kBenchStoreVariable] = store_.native();
+    environment[kBenchStoreVariable] = gloo_store_.path().native();
     return environment;
   }
 
@@ -89,7 +90,7 @@ class ProcessCrew : public Crew {
 
   rendezvous::WorkerGroup group_;
   rendezvous::Server server_;
-  const std::filesystem::path store_ = fresh_gloo_store();
+  const TemporaryFolder gloo_store_;
   std::list<rendezvous::ChildProcess> children_;
   std::jthread serving_;  // last: joined before what it uses goes
 };

@@ -51,8 +51,8 @@ TrialFactory memcpy_trials(comm::Communicator communicator);
 TrialFactory socket_trials(comm::Communicator communicator);
 TrialFactory link_trials(comm::Communicator communicator);  // ping, stream, add
 
-// The ranks connect when the first trial is made, and meet in the folder `store` (all give the same), which
-// exists only for that moment. In a build without gloo every trial is a UsageError.
+// The ranks connect when the first trial is made, and meet by files in the folder `store` (all give the
+// same), which is its owner's to remove. In a build without gloo every trial is a UsageError.
 TrialFactory gloo_trials(Rank rank, int ranks, std::filesystem::path store);
 
 }  // namespace lockstep::cli

@@ -9,6 +9,7 @@
 #include "lockstep/cli/bench/agent.h"
 #include "lockstep/cli/bench/crew.h"
 #include "lockstep/cli/bench/system.h"
+#include "lockstep/cli/temporary_folder.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/connect.h"
 #include "lockstep/transport/loopback/endpoint.h"
@@ -37,7 +38,7 @@ class ThreadCrew : public Crew {
   void serve(const comm::Communicator& communicator, const std::filesystem::path& coordinator) {
     try {
       serve_commands(LineSocket::connect(coordinator, "the coordinator"), communicator.rank(),
-                     systems_on(communicator, store_));
+                     systems_on(communicator, gloo_store_.path()));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
@@ -49,7 +50,7 @@ class ThreadCrew : public Crew {
     if (failure_) std::rethrow_exception(failure_);
   }
 
-  const std::filesystem::path store_ = fresh_gloo_store();
+  const TemporaryFolder gloo_store_;
   std::mutex mutex_;
   std::exception_ptr failure_;         // of the first thread that could not call in; guarded by mutex_
   std::vector<std::jthread> threads_;  // last: joined before what they use goes
