@@ -30,7 +30,7 @@ enum class Exactness : std::uint8_t { automatic, exact, inexact };
 
 // One thing to measure, the same on all ranks.
 struct Case {
-  std::string system = "lockstep";  // see bench_system.h
+  std::string system = "lockstep";  // see system.h
   schedule::Op op = schedule::Op::all_reduce;
   std::string algorithm = "auto";  // or "lanes", or a comm::AlgorithmName
   DType dtype = DType::fp32;
