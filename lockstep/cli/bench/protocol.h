@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/rank.h"
@@ -21,9 +22,10 @@
 
 namespace lockstep::cli {
 
-inline constexpr std::size_t kMaxBenchLine = 1024;  // bytes, without the newline
+inline constexpr std::size_t kMaxBenchLine = 4096;  // bytes, without the newline
 inline constexpr std::uint32_t kMaxBenchSlots = 64;
 inline constexpr int kMaxBenchRanks = 1024;
+inline constexpr int kMaxBenchLanes = 1024;  // of all ranks together
 
 // How the order of addition is asked for; `automatic` leaves it to the communicator.
 enum class Exactness : std::uint8_t { automatic, exact, inexact };
@@ -37,6 +39,7 @@ struct Case {
   std::size_t bytes = 0;  // of one rank's buffer
   Exactness exactness = Exactness::automatic;
   bool registered = true;
+  std::vector<int> lanes = {};  // that each rank owns; empty: every rank brings one buffer
 
   bool operator==(const Case&) const = default;
 };

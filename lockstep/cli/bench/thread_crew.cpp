@@ -21,8 +21,9 @@ constexpr std::chrono::seconds kStartLimit{30};
 
 class ThreadCrew : public Crew {
  public:
-  ThreadCrew(int ranks, rendezvous::SignalInbox& signals) : Crew(ranks, "lockstep", signals) {
-    const comm::GroupSettings settings{.links = comm::links_from_environment()};
+  ThreadCrew(int ranks, const std::vector<int>& hosts, rendezvous::SignalInbox& signals)
+      : Crew(ranks, "lockstep", signals) {
+    const comm::GroupSettings settings{.hosts = hosts, .links = comm::links_from_environment()};
     auto endpoints = transport::make_loopback(ranks);
     for (Rank rank = 0; rank < ranks; ++rank) {
       threads_.emplace_back([this, settings, at = address(),
@@ -58,8 +59,9 @@ class ThreadCrew : public Crew {
 
 }  // namespace
 
-std::unique_ptr<Crew> start_thread_crew(int ranks, rendezvous::SignalInbox& signals) {
-  return std::make_unique<ThreadCrew>(ranks, signals);
+std::unique_ptr<Crew> start_thread_crew(int ranks, const std::vector<int>& hosts,
+                                        rendezvous::SignalInbox& signals) {
+  return std::make_unique<ThreadCrew>(ranks, hosts, signals);
 }
 
 }  // namespace lockstep::cli
