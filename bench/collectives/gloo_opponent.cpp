@@ -2,11 +2,9 @@
 //
 // gloo as an opponent, used as its users do: ring allreduce over its TCP transport, in place, buffers from
 // ordinary memory. gloo_absent.cpp takes its place in a build without gloo.
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,7 +15,6 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
-#include <sys/stat.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/memory.h"
@@ -36,20 +33,13 @@ void meet_over(const Context& context) {
   gloo::barrier(options);
 }
 
-// The first rank to come makes the folder; it goes when all are connected.
 Context connect(Rank rank, int ranks, const std::filesystem::path& folder) {
-  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    throw UsageError(
-        fmt::format("gloo's ranks cannot meet in {}: {}; set TMPDIR to a folder that can be written",
-                    folder.native(), std::generic_category().message(errno)));
-  }
   auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
   context->setTimeout(kTimeout);
   auto device = gloo::transport::tcp::CreateDevice("127.0.0.1");
   gloo::rendezvous::FileStore store(folder.native());
   context->connectFullMesh(store, device);
   meet_over(context);
-  if (rank == 0) std::filesystem::remove_all(folder);
   return context;
 }
 

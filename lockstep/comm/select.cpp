@@ -148,6 +148,11 @@ std::vector<int> Topology::ranks_per_host() const {
   return counts;
 }
 
+bool Topology::has_two_levels() const {
+  const std::vector<int> hosts = ranks_per_host();
+  return hosts.size() > 1 && *std::max_element(hosts.begin(), hosts.end()) > 1;
+}
+
 CollectiveSpec complete_spec(CollectiveSpec spec, DType dtype, const Topology& topology,
                              const LinkModel& model) {
   const std::vector<int> hosts = topology.ranks_per_host();
@@ -176,6 +181,7 @@ std::vector<Candidate> candidates(const CollectiveSpec& wanted, DType dtype, con
   std::vector<Candidate> rated;
   for (Algorithm algorithm : kAlgorithms) {
     if (!schedule::supports(algorithm, wanted.op)) continue;
+    if (algorithm == Algorithm::hierarchical && !topology.has_two_levels()) continue;
     if (!wanted.pieces.empty() && algorithm != Algorithm::direct) continue;
     if (exact && reduces(wanted.op) && !schedule::is_exact(algorithm)) continue;
     CollectiveSpec spec = wanted;

@@ -21,6 +21,8 @@ struct Topology {
   // The ranks of each host if they follow one another, as CollectiveSpec::ranks_per_host asks; otherwise one
   // host per rank.
   std::vector<int> ranks_per_host() const;
+  // Several hosts, and several ranks on one of them: a hierarchy is more than one of its parts.
+  bool has_two_levels() const;
 };
 
 // An algorithm that was considered, and what its time is expected to be made of.
@@ -36,8 +38,8 @@ struct Candidate {
 };
 
 // All algorithms that can do the operation, fastest first. Never empty. With `exact`, a reduction is only
-// given algorithms with the canonical order of addition. The algorithm and what belongs to it in `wanted` is
-// ignored.
+// given algorithms with the canonical order of addition. A hierarchy only where there are two levels. The
+// algorithm and what belongs to it in `wanted` is ignored.
 std::vector<Candidate> candidates(const schedule::CollectiveSpec& wanted, DType dtype,
                                   const Topology& topology, const LinkModel& model, bool exact);
 

@@ -1,7 +1,9 @@
 lockstep_test(cli_bench_test
   SOURCES
+    bench_coordinator_test.cpp
     bench_footprint_test.cpp
     bench_protocol_test.cpp
+    bench_report_test.cpp
     bench_statistics_test.cpp
     bench_strangers_test.cpp
     bench_test.cpp

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <numeric>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -7,6 +9,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/footprint.h"
 #include "lockstep/cli/bench/sizes.h"
+#include "lockstep/comm/algorithm_name.h"
 #include "lockstep/schedule/collective/generate.h"
 
 namespace lockstep::cli {
@@ -35,30 +38,66 @@ TEST(BenchFootprint, CountsTheBuffersOfAllRanks) {
   EXPECT_EQ(footprint(of("mpi", Op::all_reduce, 100), 4), 800U);
 }
 
+TEST(BenchFootprint, CountsEveryLane) {
+  Case lanes = of("lockstep", Op::all_reduce, 100, "lanes");
+  lanes.lanes = {1, 3, 0, 4};
+  EXPECT_EQ(footprint(lanes, 4), 900U);  // a rank without lanes has a buffer for the result
+  lanes.algorithm = "ring";
+  EXPECT_EQ(footprint(lanes, 4), 900U);
+}
+
+// Of all ranks together, as comm/scratch_pool.h has them.
+std::size_t elements_of(const schedule::CollectiveSpec& spec) {
+  std::size_t elements = 0;
+  for (Rank rank = 0; rank < spec.world; ++rank) {
+    const schedule::Program program = schedule::generate(spec, rank);
+    for (std::size_t i = 0; i < program.buffer_elements.size(); ++i) {
+      const std::size_t buffer = program.buffer_elements[i];
+      elements += i < program.scratch_from ? buffer : std::bit_ceil(buffer);
+    }
+  }
+  return elements;
+}
+
+schedule::CollectiveSpec all_to_all(const std::string& algorithm, int ranks) {
+  const comm::AlgorithmName name = comm::parse_algorithm_name(algorithm);
+  schedule::CollectiveSpec spec;
+  spec.op = Op::all_to_all;
+  spec.algorithm = name.algorithm;
+  spec.inner = name.inner;
+  spec.outer = name.outer;
+  spec.world = ranks;
+  spec.count = 4;
+  spec.grid = schedule::squarest_grid(ranks, true);
+  return spec;
+}
+
 TEST(BenchFootprint, CountsBlocksThatPassOtherRanks) {
   for (const std::string algorithm : {"ring", "tree", "halving_doubling", "direct", "one_shot", "mesh"}) {
     for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 16, 33, 64}) {
-      schedule::CollectiveSpec spec;
-      spec.op = Op::all_to_all;
-      spec.algorithm = schedule::parse_algorithm(algorithm);
-      spec.world = ranks;
-      spec.count = 4;
-      spec.grid = schedule::squarest_grid(ranks, true);
-      std::size_t elements = 0;
-      for (Rank rank = 0; rank < ranks; ++rank) {
-        const schedule::Program program = schedule::generate(spec, rank);
-        for (std::size_t i = 0; i < program.buffer_elements.size(); ++i) {
-          const std::size_t buffer = program.buffer_elements[i];
-          elements +=
-              i < program.scratch_from ? buffer : std::bit_ceil(buffer);  // as comm/scratch_pool.h has it
-        }
-      }
+      const schedule::CollectiveSpec spec = all_to_all(algorithm, ranks);
       const auto bytes = spec.count * static_cast<std::size_t>(ranks);
-      EXPECT_LE(elements, footprint(of("lockstep", Op::all_to_all, bytes, algorithm), ranks))
+      EXPECT_LE(elements_of(spec), footprint(of("lockstep", Op::all_to_all, bytes, algorithm), ranks))
           << algorithm << " on " << ranks;
     }
   }
-  EXPECT_EQ(footprint(of("lockstep", Op::all_to_all, 100, "hierarchical(direct,ring)"), 4), 2400U);
+}
+
+TEST(BenchFootprint, CountsBlocksThatPassBetweenHosts) {
+  for (const std::string inner : {"ring", "direct", "halving_doubling", "mesh", "tree"}) {
+    for (const std::string outer : {"direct", "ring", "halving_doubling", "tree"}) {
+      for (const std::vector<int>& hosts :
+           {std::vector<int>{2, 2}, {1, 3}, {3, 1}, {1, 1, 2}, {4, 4, 4, 4}, {1, 7}, {8, 1, 1}, {5, 6, 7}}) {
+        const std::string algorithm = "hierarchical(" + inner + "," + outer + ")";
+        const int ranks = std::accumulate(hosts.begin(), hosts.end(), 0);
+        schedule::CollectiveSpec spec = all_to_all(algorithm, ranks);
+        spec.ranks_per_host = hosts;
+        const auto bytes = spec.count * static_cast<std::size_t>(ranks);
+        EXPECT_LE(elements_of(spec), footprint(of("lockstep", Op::all_to_all, bytes, algorithm), ranks))
+            << algorithm << " on " << testing::PrintToString(hosts);
+      }
+    }
+  }
 }
 
 TEST(BenchFootprint, RefusesWhatDoesNotFitAndNamesWhatDoes) {

@@ -80,6 +80,27 @@ TEST(BenchProcesses, SharedMemoryAndSocketsAreCorrect) {
   }
 }
 
+TEST(BenchProcesses, HostsThatArePretendedAreSharedMemoryInsideAndSocketsBetween) {
+  const auto lines = lines_of(run_program(
+      bench({"--ranks", "4", "--ranks-per-host", "3,1", "--op", "all", "--bytes", "96K", "--algorithm",
+             "hierarchical(ring,tree)", "--registered", "--unregistered", "--json"})));
+  EXPECT_EQ(lines.size(), 14U);
+  for (const Json& line : lines) {
+    EXPECT_EQ(line["correct"], true) << line;
+    EXPECT_EQ(line["transport"], "shm+tcp");
+  }
+}
+
+TEST(BenchProcesses, LanesAreCorrectHoweverTheyAreOwned) {
+  for (const std::string transport : {"shm", "tcp"}) {
+    const auto lines = lines_of(run_program(bench(
+        {"--transport", transport, "--ranks", "3", "--lanes", "1,3,4", "--op", "all_reduce,reduce_scatter",
+         "--bytes", "96K", "--algorithm", "lanes,ring", "--registered", "--unregistered", "--json"})));
+    EXPECT_EQ(lines.size(), 8U);
+    for (const Json& line : lines) EXPECT_EQ(line["correct"], true) << line;
+  }
+}
+
 // An opponent that was built in is measured; one that was not is refused in one sentence.
 TEST(BenchProcesses, OpponentsAreMeasuredInTheSameRun) {
   const std::vector<std::pair<std::string, bool>> opponents = {{"gloo", LOCKSTEP_TEST_GLOO},
@@ -141,6 +162,7 @@ TEST(BenchProcesses, ASignalEndsTheRunInOrder) {
   std::vector<std::pair<int, std::vector<std::string>>> cases = {{SIGINT, {"--transport", "shm"}},
                                                                  {SIGTERM, {"--transport", "loopback"}}};
   if (LOCKSTEP_TEST_MPI) cases.push_back({SIGTERM, {"--against", "mpi"}});
+  if (LOCKSTEP_TEST_GLOO) cases.push_back({SIGINT, {"--against", "gloo"}});
   for (auto& [signal, arguments] : cases) {
     const TemporaryFolder folder;
     arguments.insert(arguments.begin(),
@@ -158,6 +180,7 @@ TEST(BenchProcesses, ASignalEndsTheRunInOrder) {
               signal == SIGINT ? "lockstep: interrupted by SIGINT\n" : "lockstep: interrupted by SIGTERM\n");
     EXPECT_TRUE(all_gone(children));
     EXPECT_EQ(test::shared_memory_names(), before);
+    EXPECT_TRUE(test::names_in(folder.path("")).empty()) << arguments.back();
   }
 }
 

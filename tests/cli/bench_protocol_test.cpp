@@ -17,7 +17,8 @@ const Case kCase{.system = "gloo",
                  .dtype = DType::bf16,
                  .bytes = 123456,
                  .exactness = Exactness::inexact,
-                 .registered = false};
+                 .registered = false,
+                 .lanes = {1, 0, 1023}};
 
 TEST(BenchProtocol, CommandsSurviveTheWire) {
   for (const Command& command : {Command{Verb::prepare, 3, kCase, 0}, Command{Verb::check, 63, {}, 0},
@@ -25,6 +26,14 @@ TEST(BenchProtocol, CommandsSurviveTheWire) {
                                  Command{Verb::quit, 0, {}, 0}}) {
     EXPECT_EQ(parse_command(format_command(command)), command) << format_command(command);
   }
+}
+
+// As many ranks and lanes as there may be, in the longest way.
+TEST(BenchProtocol, TheLongestCommandIsShortEnough) {
+  Command command{Verb::prepare, kMaxBenchSlots - 1, kCase, 0};
+  command.what.algorithm = "hierarchical(halving_doubling,halving_doubling)";
+  command.what.lanes.assign(kMaxBenchRanks, 1);
+  EXPECT_EQ(parse_command(format_command(command)), command);
 }
 
 TEST(BenchProtocol, RepliesSurviveTheWire) {
@@ -48,6 +57,13 @@ TEST(BenchProtocol, FailuresSurviveTheWireOnOneLine) {
 
 TEST(BenchProtocol, RefusesBrokenCommands) {
   const std::string prepare = format_command({Verb::prepare, 3, kCase, 0});
+  const auto list = [](const std::string& lanes) {
+    return "prepare slot=1 system=lockstep op=reduce algorithm=auto dtype=fp32 bytes=1 exact=auto "
+           "registered=1 "
+           "lanes=" +
+           lanes;
+  };
+  ASSERT_NO_THROW(parse_command(list("")));
   for (const std::string& line : {std::string(),
                                   std::string("jump"),
                                   std::string("check"),
@@ -64,13 +80,21 @@ TEST(BenchProtocol, RefusesBrokenCommands) {
                                   prepare + " bytes=1",
                                   prepare + "x",
                                   std::string("prepare slot=1 system=lockstep op=fly algorithm=auto "
+                                              "dtype=fp32 bytes=1 exact=auto registered=1 lanes="),
+                                  std::string("prepare slot=1 system=lockstep op=reduce algorithm=auto "
+                                              "dtype=fp31 bytes=1 exact=auto registered=1 lanes="),
+                                  std::string("prepare slot=1 system=lockstep op=reduce algorithm=auto "
+                                              "dtype=fp32 bytes=1 exact=maybe registered=1 lanes="),
+                                  std::string("prepare slot=1 system=lockstep op=reduce algorithm=auto "
+                                              "dtype=fp32 bytes=1 exact=auto registered=2 lanes="),
+                                  std::string("prepare slot=1 system=lockstep op=reduce algorithm=auto "
                                               "dtype=fp32 bytes=1 exact=auto registered=1"),
-                                  std::string("prepare slot=1 system=lockstep op=reduce algorithm=auto "
-                                              "dtype=fp31 bytes=1 exact=auto registered=1"),
-                                  std::string("prepare slot=1 system=lockstep op=reduce algorithm=auto "
-                                              "dtype=fp32 bytes=1 exact=maybe registered=1"),
-                                  std::string("prepare slot=1 system=lockstep op=reduce algorithm=auto "
-                                              "dtype=fp32 bytes=1 exact=auto registered=2"),
+                                  list("1,"),
+                                  list(",1"),
+                                  list("1,,1"),
+                                  list("1,x"),
+                                  list("-1"),
+                                  list("1025"),
                                   std::string(5000, 'x')}) {
     EXPECT_THROW(parse_command(line), DataError) << line.substr(0, 100);
   }

@@ -93,6 +93,14 @@ TEST(BenchSizes, RefusesWhatIsNoSize) {
   EXPECT_THROW(split_list("a,,b", "--against"), UsageError);
 }
 
+TEST(BenchSizes, ReadsCounts) {
+  EXPECT_EQ(parse_counts("1,3,0", "--lanes", 0, 8), (std::vector<int>{1, 3, 0}));
+  for (const char* text : {"", ",", "1,", "-1", "9", "0x1", "1.5", "two", "1,3 ", "99999999999999999999"}) {
+    EXPECT_THROW(parse_counts(text, "--lanes", 0, 8), UsageError) << text;
+  }
+  EXPECT_THROW(parse_counts("2,0", "--ranks-per-host", 1, 8), UsageError);
+}
+
 TEST(BenchSizes, RefusesMoreSizesThanItMeasures) {
   std::string text = "1";
   for (std::size_t i = 0; i < kMaxBenchSizes; ++i) text += ",1";

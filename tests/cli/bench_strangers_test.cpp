@@ -58,7 +58,7 @@ class BenchAgents : public testing::Test {
  protected:
   LineSocket caller() const { return LineSocket::connect(crew_.address(), "the crew"); }
 
-  rendezvous::SignalInbox signals_{{SIGUSR2}};
+  rendezvous::SignalInbox signals_{SIGUSR2};
   WaitingCrew crew_{signals_};
 };
 

@@ -88,12 +88,18 @@ TEST(BenchCollectives, EveryOperationIsCorrectOnThreeRanks) {
 
 TEST(BenchCollectives, AllToAllIsCorrectByEveryAlgorithm) {
   std::set<std::string> seen;
-  for (const Json& line :
-       lines_of({"--op", "all_to_all", "--ranks", "5", "--bytes", "2000", "--algorithm", "all"})) {
+  for (const Json& line : lines_of({"--op", "all_to_all", "--ranks", "5", "--ranks-per-host", "2,3",
+                                    "--bytes", "2000", "--algorithm", "all"})) {
     EXPECT_EQ(line["correct"], true) << line;
     seen.insert(line["algorithm"]);
   }
   EXPECT_EQ(seen.size(), 7U);
+}
+
+TEST(BenchCollectives, AllAlgorithmsAreThoseThatHaveHostsForTheirParts) {
+  for (const Json& line : lines_of({"--ranks", "4", "--bytes", "4K", "--algorithm", "all"})) {
+    EXPECT_NE(line["algorithm"], "hierarchical");
+  }
 }
 
 TEST(BenchCollectives, AlgorithmsBuffersAndOpponentsAreMeasuredTogether) {
@@ -157,15 +163,34 @@ TEST(BenchCollectives, FollowsTheModelOfTheEnvironment) {
   EXPECT_EQ(chosen.size(), 2U);
 }
 
+// A rank that finds itself with one level of hosts refuses to be measured under such a name.
 TEST(BenchCollectives, MeasuresTheHierarchyThatIsNamed) {
   std::set<std::string> seen;
-  for (const Json& line : lines_of({"--ranks", "4", "--bytes", "4K", "--algorithm",
+  for (const Json& line : lines_of({"--ranks", "5", "--ranks-per-host", "2,3", "--bytes", "4K", "--algorithm",
                                     "hierarchical(ring,tree),hierarchical,hierarchical(tree,direct)"})) {
     EXPECT_EQ(line["correct"], true) << line;
     seen.insert(line["algorithm"]);
   }
   EXPECT_EQ(seen,
             (std::set<std::string>{"hierarchical", "hierarchical(ring,tree)", "hierarchical(tree,direct)"}));
+}
+
+TEST(BenchCollectives, SumsLanesThatRanksOwnUnevenly) {
+  for (const std::string op : {"all_reduce", "reduce_scatter"}) {
+    for (const std::string lanes : {"2,1,1", "0,5,3", "4,0,0"}) {
+      std::set<std::string> seen;
+      for (const Json& line : lines_of({"--op", op, "--ranks", "3", "--lanes", lanes, "--bytes", "2000",
+                                        "--algorithm", "lanes,ring,direct,auto"})) {
+        EXPECT_EQ(line["correct"], true) << line;
+        EXPECT_EQ(line["bytes"], 2000);
+        EXPECT_EQ(line["lanes"].size(), 3U);
+        seen.insert(line["algorithm"]);
+      }
+      EXPECT_TRUE(seen.contains("lanes(" + lanes + ")"));
+      EXPECT_TRUE(seen.contains("add+ring"));
+      EXPECT_TRUE(seen.contains("add+direct"));
+    }
+  }
 }
 
 TEST(BenchCollectives, HelpNamesTheOptions) {
@@ -203,7 +228,23 @@ TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
       {{"--against", "nccl"}, "nccl"},
       {{"--algorithm", "lanes", "--op", "broadcast"}, "broadcast"},
       {{"--algorithm", "ring", "--exact", "true"}, "--exact true"},
-      {{"--algorithm", "lanes", "--ranks", "3"}, "not 3"},
+      {{"--algorithm", "lanes", "--ranks", "3"}, "as in --lanes 2,1,1"},
+      {{"--lanes", "1,2"}, "--lanes 1,2 are 3 lanes together: the lane tree needs a power of two"},
+      {{"--lanes", "0,0"}, "are 0 lanes together"},
+      {{"--lanes", "1024,1024"}, "at most 1024"},
+      {{"--lanes", "1,1,2"}, "--lanes 1,1,2 is for 3 ranks, but --ranks is 2"},
+      {{"--lanes", "1,-1"}, "--lanes is '1,-1': expected whole numbers from 0 to 1024"},
+      {{"--lanes", "1,3", "--op", "all"}, "leave out other operations"},
+      {{"--lanes", "1,3", "--against", "memcpy"}, "leave out --against"},
+      {{"--lanes", "1,3", "--tune"}, "--tune"},
+      {{"--lanes", "1,3", "--exact", "true", "--algorithm", "direct"}, "only --algorithm lanes"},
+      {{"--algorithm", "hierarchical(ring,tree)", "--ranks", "4"},
+       "--algorithm hierarchical(ring,tree) has nothing to compose, because all ranks are on one host"},
+      {{"--algorithm", "hierarchical", "--transport", "tcp"}, "every rank is alone on its host"},
+      {{"--algorithm", "hierarchical", "--ranks-per-host", "1,1"}, "every rank is alone on its host"},
+      {{"--ranks-per-host", "2,2"}, "--ranks-per-host 2,2 places 4 ranks, but --ranks is 2"},
+      {{"--ranks-per-host", "2,0"}, "--ranks-per-host is '2,0': expected whole numbers from 1"},
+      {{"--ranks-per-host", "1,1", "--transport", "shm"}, "leave out --transport shm"},
       {{"--tune", "--against", "memcpy"}, "--tune chooses"},
       {{"--against", "gloo", "--op", "reduce"}, "all_reduce only"},
       {{"--ranks", "2", "--ranks", "3"}, "--ranks is given twice"},

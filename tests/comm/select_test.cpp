@@ -58,6 +58,18 @@ TEST(Topology, TakesScatteredRanksForHostsOfTheirOwn) {
   EXPECT_THAT(hosts({0, 1, 0}).ranks_per_host(), ElementsAre(1, 1, 1));
 }
 
+// Elsewhere a hierarchy is one of its parts under another name.
+TEST(Select, HierarchiesAreForSeveralHostsWithSeveralRanks) {
+  for (const Op op : kOps) {
+    for (const bool exact : {true, false}) {
+      for (const auto& one_level : {hosts({0}), hosts({0, 0, 0, 0}), hosts({0, 1, 2, 3}), hosts({0, 1, 0})}) {
+        EXPECT_THAT(ranking(op, 1'000'000, one_level, exact), Not(Contains(Algorithm::hierarchical)));
+      }
+    }
+    EXPECT_THAT(ranking(op, 1'000'000, hosts({0, 0, 1}), false), Contains(Algorithm::hierarchical));
+  }
+}
+
 TEST(Select, EveryCandidateIsValidAndCanDoTheOperation) {
   for (const Topology& topology : {hosts({0}), hosts({0, 0}), hosts({0, 0, 0, 1, 1}), hosts({0, 1, 0, 1})}) {
     for (Op op : kOps) {

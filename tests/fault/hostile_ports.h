@@ -24,5 +24,7 @@ std::unique_ptr<AttackedPort> make_rendezvous_port();
 // Rank 0 of three while the world connects over tcp: rank 1 is there, rank 2 comes when the honest do.
 std::unique_ptr<AttackedPort> make_rank_port();
 std::unique_ptr<AttackedPort> make_coordinator_port();
+// Where rank 0 of three awaits rank 2 when the benchmark streams over plain sockets.
+std::unique_ptr<AttackedPort> make_bench_port();
 
 }  // namespace lockstep::test

@@ -61,6 +61,15 @@ TEST_P(HostilePorts, OversizedLengths) {
   port_->expect_the_honest_are_served();
 }
 
+TEST_P(HostilePorts, WrongSecrets) {
+  transport::Credentials guessed = port_->welcome();
+  for (const char* secret : {"what a stranger takes for the secret", "another guess of the same stranger"}) {
+    guessed.secret = transport::Secret::from_value(secret);
+    EXPECT_THROW(transport::dial(port_->address(), guessed, soon()), AuthenticationError);
+  }
+  port_->expect_the_honest_are_served();
+}
+
 TEST_P(HostilePorts, SilentHalfOpenAndSlowConnections) {
   const Descriptor silent = stranger();
   const Descriptor half_open = stranger();
@@ -116,7 +125,8 @@ TEST_P(HostilePorts, ReplayedHandshakes) {
 INSTANTIATE_TEST_SUITE_P(Ports, HostilePorts,
                          testing::Values(PortKind{"rendezvous", make_rendezvous_port},
                                          PortKind{"rank", make_rank_port},
-                                         PortKind{"coordinator", make_coordinator_port}),
+                                         PortKind{"coordinator", make_coordinator_port},
+                                         PortKind{"bench", make_bench_port}),
                          [](const auto& kind) { return std::string(kind.param.name); });
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/error.h"
@@ -31,8 +32,7 @@ using schedule::Op;
 struct Crews {
   std::unique_ptr<Crew> ours;
   std::unique_ptr<Crew> mpi;  // null unless it is an opponent
-  std::string transport;
-  comm::LinkModel links;  // as the ranks take it
+  comm::LinkModel links;      // as the ranks take it
 };
 
 Crews start_crews(const BenchOptions& options, rendezvous::SignalInbox& signals) {
@@ -41,19 +41,23 @@ Crews start_crews(const BenchOptions& options, rendezvous::SignalInbox& signals)
   };
   Crews crews;
   crews.links = comm::links_from_environment();
-  if (meets("mpi")) crews.mpi = start_mpi_opponent(options.ranks, signals);
-  crews.transport = resolved_transport(options.transport);
-  crews.ours = start_crew(options.ranks, crews.transport, signals);
+  if (meets("mpi")) crews.mpi = start_mpi_opponent(options.site.ranks, signals);
+  crews.ours = start_crew(options.site, signals);
   return crews;
 }
 
 // The name of the algorithm that the communicator will take.
-std::string reported_algorithm(const Case& what, int ranks, const Crews& crews) {
+std::string taken_algorithm(const Case& what, const Site& site, const comm::LinkModel& links) {
   if (what.algorithm != "auto") return what.algorithm;
   const bool exact = what.exactness != Exactness::inexact;
-  const auto choices = comm::candidates(spec_of(what, ranks), what.dtype, topology_of(ranks, crews.transport),
-                                        crews.links, exact);
-  return algorithm_of(choices.front());
+  return algorithm_of(
+      comm::candidates(spec_of(what, site.ranks), what.dtype, topology_of(site), links, exact).front());
+}
+
+// "lanes(1,3)" for the tree over the lanes that ranks own, "add+ring" where each adds its own before.
+std::string reported_algorithm(const Case& what, const std::string& taken) {
+  if (what.lanes.empty()) return taken;
+  return taken == "lanes" ? fmt::format("lanes({})", fmt::join(what.lanes, ",")) : "add+" + taken;
 }
 
 Contestant contestant_for(const Case& what, const BenchOptions& options, const Crews& crews) {
@@ -67,8 +71,8 @@ Contestant contestant_for(const Case& what, const BenchOptions& options, const C
     return {.crew = crews.ours.get(), .what = what, .algorithm = "copy", .transport = "memory"};
   return {.crew = crews.ours.get(),
           .what = what,
-          .algorithm = reported_algorithm(what, options.ranks, crews),
-          .transport = crews.transport};
+          .algorithm = reported_algorithm(what, taken_algorithm(what, options.site, crews.links)),
+          .transport = transport_of(options.site)};
 }
 
 // What is measured together: all that is asked for of one operation and size.
@@ -78,6 +82,7 @@ std::vector<Case> cases_for(const BenchOptions& options, Op op, std::size_t byte
   what.dtype = options.dtype;
   what.bytes = bytes;
   what.exactness = options.exactness;
+  what.lanes = options.lanes;
   std::vector<Case> cases;
   for (const std::string& algorithm : algorithms_for(options, op)) {
     for (const bool registered : options.registered) {
@@ -100,7 +105,7 @@ void check_memory(const BenchOptions& options) {
   const std::uint64_t usable = read_host_memory().usable();
   for (const Op op : options.ops) {
     for (const std::size_t bytes : sizes_for(options, op))
-      require_memory(cases_for(options, op, bytes), options.ranks, usable);
+      require_memory(cases_for(options, op, bytes), options.site.ranks, usable);
   }
 }
 
@@ -167,7 +172,7 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
     return 0;
   }
   check_memory(*options);
-  warn_of_few_cores(options->ranks);
+  warn_of_few_cores(options->site.ranks);
   rendezvous::SignalInbox signals({SIGINT, SIGTERM, SIGHUP});
   if (options->tune) {
     run_tune(*options, signals, out);

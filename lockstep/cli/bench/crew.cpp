@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/rendezvous/server.h"
 
 namespace lockstep::cli {
 namespace {
@@ -97,10 +96,6 @@ void Crew::admit(LineSocket caller) {
 void Crew::dismiss() {
   listener_.reset();
   agents_.clear();
-}
-
-std::filesystem::path fresh_gloo_store() {
-  return std::filesystem::temp_directory_path() / ("lockstep-gloo-" + rendezvous::fresh_nonce());
 }
 
 }  // namespace lockstep::cli

@@ -55,12 +55,20 @@ class Crew {
   std::vector<std::optional<LineSocket>> agents_;  // by rank
 };
 
-// Ranks as threads of this process over the loopback transport, with gloo and memcpy beside them.
-std::unique_ptr<Crew> start_thread_crew(int ranks, rendezvous::SignalInbox& signals);
+// Ranks as threads of this process over the loopback transport, with gloo and memcpy beside them. `hosts` by
+// rank, as GroupSettings has them.
+std::unique_ptr<Crew> start_thread_crew(int ranks, const std::vector<int>& hosts,
+                                        rendezvous::SignalInbox& signals);
 
-// Ranks as processes: this program again, as `lockstep bench agent`, with gloo and memcpy beside them. They
-// connect over the carrier given. Call from a thread that outlives the crew.
-std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier, rendezvous::SignalInbox& signals);
+struct RankProcesses {
+  int ranks = 1;
+  comm::Carrier carrier = comm::Carrier::automatic;
+  std::vector<int> pretended_hosts = {};  // by rank: its number goes for a host; empty: all are on this one
+};
+
+// Ranks as processes: this program again, as `lockstep bench agent`, with gloo and memcpy beside them. Call
+// from a thread that outlives the crew.
+std::unique_ptr<Crew> start_process_crew(const RankProcesses& what, rendezvous::SignalInbox& signals);
 
 // The same, started by mpirun and connected over MPI. UsageError without MPI or mpirun.
 std::unique_ptr<Crew> start_crew_over_mpi(int ranks, rendezvous::SignalInbox& signals);
@@ -71,10 +79,7 @@ void run_process_agent(comm::Carrier carrier);
 // Open MPI's own collectives. UsageError when mpirun or our agent for it is not there.
 std::unique_ptr<Crew> start_mpi_opponent(int ranks, rendezvous::SignalInbox& signals);
 
-// A path for gloo_trials() that nobody else can guess.
-std::filesystem::path fresh_gloo_store();
-
-// The environment variables in which agents in other processes find where to call in, and the path for
+// The environment variables in which agents in other processes find where to call in, and the folder for
 // gloo_trials().
 inline constexpr const char* kBenchSocketVariable = "LOCKSTEP_BENCH_SOCKET";
 inline constexpr const char* kBenchStoreVariable = "LOCKSTEP_BENCH_STORE";

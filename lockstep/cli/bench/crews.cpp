@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/bench/crews.h"
 
-#include <numeric>
-#include <vector>
-
 #include <fmt/format.h>
 
 #include "lockstep/comm/algorithm_name.h"
@@ -11,25 +8,16 @@
 
 namespace lockstep::cli {
 
-std::string resolved_transport(const std::string& transport) {
-  return transport == "auto" ? "shm" : transport;
-}
-
-std::unique_ptr<Crew> start_crew(int ranks, const std::string& transport, rendezvous::SignalInbox& signals) {
+std::unique_ptr<Crew> start_crew(const Site& site, rendezvous::SignalInbox& signals) {
   // For each rank a few: to watch it, to speak with it, for the meeting, and from every rank to every other.
-  rendezvous::require_open_files(fmt::format("a benchmark of {} ranks", ranks),
-                                 24 + 6 * static_cast<std::uint64_t>(ranks));
-  if (transport == "loopback") return start_thread_crew(ranks, signals);
-  if (transport == "mpi") return start_crew_over_mpi(ranks, signals);
-  return start_process_crew(ranks, comm::parse_carrier(transport), signals);
-}
-
-comm::Topology topology_of(int ranks, const std::string& transport) {
-  comm::Topology topology{.host_of = std::vector<int>(static_cast<std::size_t>(ranks), 0)};
-  // Over tcp and mpi nobody is nearer than anybody else: comm::connect() counts every rank as a host.
-  if (transport == "tcp" || transport == "mpi")
-    std::iota(topology.host_of.begin(), topology.host_of.end(), 0);
-  return topology;
+  rendezvous::require_open_files(fmt::format("a benchmark of {} ranks", site.ranks),
+                                 24 + 6 * static_cast<std::uint64_t>(site.ranks));
+  const std::string transport = transport_of(site);
+  if (transport == "loopback") return start_thread_crew(site.ranks, pretended_hosts(site), signals);
+  if (transport == "mpi") return start_crew_over_mpi(site.ranks, signals);
+  const comm::Carrier carrier =
+      transport == "shm+tcp" ? comm::Carrier::automatic : comm::parse_carrier(transport);
+  return start_process_crew({site.ranks, carrier, pretended_hosts(site)}, signals);
 }
 
 schedule::CollectiveSpec spec_of(const Case& what, int ranks) {

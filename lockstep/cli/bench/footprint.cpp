@@ -33,15 +33,16 @@ std::uint64_t blocks_under_way(Algorithm algorithm, std::uint64_t bytes, std::ui
   }
 }
 
-// All ranks are on one host, or each on its own: one of the parts of a hierarchy has all to do. Scratch comes
-// in powers of two (comm/scratch_pool.h), so it may take twice as much.
+// Through a hierarchy most blocks pass a rank of their own host and one of the other before and after they
+// pass those of its two parts. Scratch comes in powers of two (comm/scratch_pool.h), so it may take twice as
+// much.
 std::uint64_t scratch_of_all_to_all(const Case& what, std::uint64_t ranks) {
   if (what.algorithm == "auto") return 0;
   const comm::AlgorithmName name = comm::parse_algorithm_name(what.algorithm);
   if (name.algorithm != Algorithm::hierarchical)
     return 2 * blocks_under_way(name.algorithm, what.bytes, ranks);
-  return 2 * std::max(blocks_under_way(name.inner, what.bytes, ranks),
-                      blocks_under_way(name.outer, what.bytes, ranks));
+  return 2 * (3 * what.bytes + blocks_under_way(name.inner, what.bytes, ranks) +
+              blocks_under_way(name.outer, what.bytes, ranks));
 }
 
 std::uint64_t of_lockstep(const Case& what, std::uint64_t ranks) {
@@ -50,6 +51,13 @@ std::uint64_t of_lockstep(const Case& what, std::uint64_t ranks) {
   // Its ranks take the values of all others before they add.
   if (what.algorithm == "one_shot") return what.bytes * ranks;
   return what.bytes;
+}
+
+// Those of the lanes that a rank owns beyond its first.
+std::uint64_t further_lanes(const Case& what) {
+  std::uint64_t buffers = 0;
+  for (const int lanes : what.lanes) buffers += static_cast<std::uint64_t>(std::max(0, lanes - 1));
+  return buffers * what.bytes;
 }
 
 std::uint64_t of_one_rank(const Case& what, int ranks) {
@@ -69,7 +77,7 @@ std::size_t rounded_down(std::uint64_t bytes, int ranks) {
 }  // namespace
 
 std::uint64_t footprint(const Case& what, int ranks) {
-  return of_one_rank(what, ranks) * static_cast<std::uint64_t>(ranks);
+  return of_one_rank(what, ranks) * static_cast<std::uint64_t>(ranks) + further_lanes(what);
 }
 
 void require_memory(std::span<const Case> together, int ranks, std::uint64_t usable) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <bit>
-#include <optional>
 #include <utility>
 
 #include "lockstep/base/error.h"
-#include "lockstep/cli/bench/memory.h"
+#include "lockstep/cli/bench/lane_trial.h"
 #include "lockstep/cli/bench/system.h"
+#include "lockstep/cli/bench/trial_buffer.h"
 #include "lockstep/cli/bench/values.h"
 #include "lockstep/comm/algorithm_name.h"
+#include "lockstep/comm/select.h"
 
 namespace lockstep::cli {
 namespace {
@@ -16,28 +15,17 @@ namespace {
 using comm::Communicator;
 using schedule::Op;
 
-// Registered memory of the communicator, or memory it knows nothing of.
-class TrialBuffer {
- public:
-  TrialBuffer(const Communicator& communicator, std::size_t bytes, bool registered)
-      : registered_(registered && bytes > 0 ? communicator.allocate(bytes) : comm::Buffer()),
-        plain_(registered ? PlainMemory() : PlainMemory(bytes)) {
-    std::ranges::fill(registered_.bytes(), std::byte{});
-  }
-
-  Bytes bytes() const { return plain_.bytes().empty() ? registered_.bytes() : plain_.bytes(); }
-
- private:
-  comm::Buffer registered_;
-  PlainMemory plain_;
-};
-
-comm::LanePieces one_lane_each(int ranks) {
-  LOCKSTEP_CHECK(std::has_single_bit(static_cast<unsigned>(ranks)),
-                 "the options allow lanes on such worlds only");
-  comm::LanePieces pieces;
-  for (Rank rank = 0; rank < ranks; ++rank) pieces.push_back({{.first = rank, .count = 1}});
-  return pieces;
+// Without an algorithm where the communicator chooses, or lanes need none.
+comm::Options options_of(const Case& what) {
+  comm::Options options;
+  options.dtype = what.dtype;
+  if (what.exactness != Exactness::automatic) options.exact = what.exactness == Exactness::exact;
+  if (what.algorithm == "auto" || what.algorithm == "lanes") return options;
+  const comm::AlgorithmName name = comm::parse_algorithm_name(what.algorithm);
+  options.algorithm = name.algorithm;
+  options.inner = name.inner;
+  options.outer = name.outer;
+  return options;
 }
 
 class CollectiveTrial : public Trial {
@@ -47,17 +35,12 @@ class CollectiveTrial : public Trial {
         what_(what),
         data_(communicator_, what.op == Op::barrier ? 0 : what.bytes, what.registered),
         output_(communicator_, what.op == Op::all_to_all ? what.bytes : 0, what.registered),
-        count_(what.bytes / size_of(what.dtype)) {
-    options_.dtype = what.dtype;
-    if (what.exactness != Exactness::automatic) options_.exact = what.exactness == Exactness::exact;
-    if (what.algorithm == "lanes") {
-      pieces_ = one_lane_each(communicator_.size());
-    } else if (what.algorithm != "auto") {
-      const comm::AlgorithmName name = comm::parse_algorithm_name(what.algorithm);
-      options_.algorithm = name.algorithm;
-      options_.inner = name.inner;
-      options_.outer = name.outer;
-    }
+        count_(what.bytes / size_of(what.dtype)),
+        options_(options_of(what)) {
+    // What a row is called must be what ran: on one level only one part of a hierarchy would.
+    LOCKSTEP_CHECK(options_.algorithm != schedule::Algorithm::hierarchical ||
+                       comm::Topology{.host_of = communicator_.hosts()}.has_two_levels(),
+                   "the options allow hierarchies on such hosts only");
   }
 
   void fill() override {
@@ -70,8 +53,8 @@ class CollectiveTrial : public Trial {
   bool is_correct() const override;
 
   void clear() override {
-    std::ranges::fill(data_.bytes(), std::byte{});
-    std::ranges::fill(output_.bytes(), std::byte{});
+    data_.clear();
+    output_.clear();
   }
 
   void run_once() override;
@@ -96,7 +79,6 @@ class CollectiveTrial : public Trial {
   }
   bool gathered() const;
   bool exchanged() const;
-  void run_lanes();
 
   Communicator communicator_;
   Case what_;
@@ -104,7 +86,6 @@ class CollectiveTrial : public Trial {
   TrialBuffer output_;
   std::size_t count_;
   comm::Options options_;
-  std::optional<comm::LanePieces> pieces_;
 };
 
 bool CollectiveTrial::is_correct() const {
@@ -142,17 +123,7 @@ bool CollectiveTrial::exchanged() const {
   return true;
 }
 
-void CollectiveTrial::run_lanes() {
-  const Bytes partials[] = {data_.bytes()};
-  if (what_.op == Op::all_reduce) {
-    communicator_.all_reduce_lanes(partials, *pieces_, options_);
-  } else {
-    communicator_.reduce_scatter_lanes(partials, *pieces_, options_);
-  }
-}
-
 void CollectiveTrial::run_once() {
-  if (pieces_) return run_lanes();
   switch (what_.op) {
     case Op::all_reduce:
       return communicator_.all_reduce(data_.bytes(), options_);
@@ -175,6 +146,8 @@ void CollectiveTrial::run_once() {
 
 TrialFactory lockstep_trials(Communicator communicator) {
   return [communicator = std::move(communicator)](const Case& what) -> std::unique_ptr<Trial> {
+    if (what.algorithm == "lanes" || !what.lanes.empty())
+      return make_lane_trial(communicator, what, options_of(what));
     return std::make_unique<CollectiveTrial>(communicator, what);
   };
 }

@@ -61,7 +61,7 @@ class MpiCrew : public Crew {
     spawn.program = mpirun(spawn.environment);
     if (const auto problem = too_little_room_for_mpi(ranks, spawn.environment)) throw UsageError(*problem);
     spawn.environment[kBenchSocketVariable] = address().native();
-    spawn.environment[kBenchStoreVariable] = store_.native();
+    spawn.environment[kBenchStoreVariable] = gloo_store_.path().native();
     spawn.environment["OMPI_MCA_btl_vader_backing_directory"] = folder_.path().native();
     mpirun_.emplace(spawn);
     gather([this] { look(); }, Deadline::after(kStartLimit));
@@ -90,7 +90,7 @@ class MpiCrew : public Crew {
     return mpirun_->poll().has_value();
   }
 
-  const std::filesystem::path store_ = fresh_gloo_store();
+  const TemporaryFolder gloo_store_;
   // Files of MPI that are left when its ranks are killed go with this folder.
   const TemporaryFolder folder_{mpi_memory_folder(rendezvous::process_environment())};
   std::optional<rendezvous::ChildProcess> mpirun_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/deadline.h"
@@ -22,6 +23,14 @@ constexpr std::size_t kSecretDigits = 64;
 
 Address on_loopback(std::uint16_t port) {
   return {.host = "127.0.0.1", .port = port, .unix_name = {}};
+}
+
+// Others who know the secret are not the one that is awaited.
+std::unique_ptr<transport::Connection> accept_from(Rank rank, transport::Listener& door, Deadline deadline) {
+  for (;;) {
+    transport::AuthenticatedConnection caller = door.accept(deadline);
+    if (caller.peer.rank == rank) return std::move(caller.connection);
+  }
 }
 
 }  // namespace
@@ -46,11 +55,12 @@ Neighbours join_neighbours(const Communicator& communicator, const Credentials& 
   communicator.all_gather(std::as_writable_bytes(std::span(ports)), {.dtype = DType::int32});
 
   const auto next = static_cast<std::size_t>((communicator.rank() + 1) % communicator.size());
+  const Rank previous = (communicator.rank() + communicator.size() - 1) % communicator.size();
   const Deadline deadline = Deadline::after(kLimit);
   Neighbours neighbours;
   neighbours.next =
       transport::dial(on_loopback(static_cast<std::uint16_t>(ports[next])), credentials, deadline).connection;
-  neighbours.previous = door.accept(deadline).connection;
+  neighbours.previous = accept_from(previous, door, deadline);
   return neighbours;
 }
 

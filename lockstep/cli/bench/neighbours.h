@@ -22,7 +22,8 @@ transport::Credentials ring_credentials(const comm::Communicator& communicator);
 // Where the previous rank is awaited. Strangers are refused there and hold up nobody.
 transport::Listener ring_door(const transport::Credentials& credentials);
 
-// All ranks call it, each with its own door. Errors as dial() and Listener::accept().
+// All ranks call it, each with its own door; other callers than the previous rank are not taken. Errors as
+// dial() and Listener::accept().
 Neighbours join_neighbours(const comm::Communicator& communicator, const transport::Credentials& credentials,
                            transport::Listener& door);
 

@@ -2,7 +2,6 @@
 #include "lockstep/cli/bench/options.h"
 
 #include <array>
-#include <bit>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -12,6 +11,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/arguments.h"
+#include "lockstep/cli/bench/check_options.h"
 #include "lockstep/cli/bench/sizes.h"
 #include "lockstep/comm/algorithm_name.h"
 #include "lockstep/rendezvous/text.h"
@@ -56,6 +56,8 @@ struct Texts {
   std::string op = "all_reduce";
   std::string algorithm = "auto";
   std::string transport = "auto";
+  std::string ranks_per_host;
+  std::string lanes;
   std::string bytes = "4K,64K,1M,16M,64M";
   std::string dtype = "fp32";
   std::string exact = "auto";
@@ -114,75 +116,15 @@ Exactness parse_exactness(const std::string& text) {
   return text == "true" ? Exactness::exact : Exactness::inexact;
 }
 
-bool can_do(const std::string& algorithm, Op op) {
-  if (algorithm == "auto") return true;
-  if (algorithm == "lanes") return op == Op::all_reduce || op == Op::reduce_scatter;
-  const comm::AlgorithmName name = comm::parse_algorithm_name(algorithm);
-  const bool outer_can = name.algorithm != Algorithm::hierarchical || schedule::supports(name.outer, op);
-  return outer_can && schedule::supports(name.algorithm, op);
-}
-
-void check_sizes(const BenchOptions& options) {
-  for (const Op op : options.ops) {
-    const std::size_t unit =
-        size_of(options.dtype) * (op == Op::all_to_all ? static_cast<std::size_t>(options.ranks) : 1);
-    for (const std::size_t bytes : options.bytes) {
-      if (op == Op::barrier || bytes % unit == 0) continue;
-      throw UsageError(fmt::format("--bytes is '{}': {} of {} on {} ranks needs a multiple of {}", bytes,
-                                   name_of(op), name_of(options.dtype), options.ranks, unit));
-    }
-  }
-}
-
-void check_algorithm(const std::string& algorithm, const BenchOptions& options) {
-  for (const Op op : options.ops) {
-    if (!can_do(algorithm, op))
-      throw UsageError(fmt::format("--algorithm {} cannot do {}", algorithm, name_of(op)));
-  }
-  if (algorithm == "lanes" && !std::has_single_bit(static_cast<unsigned>(options.ranks))) {
-    throw UsageError(
-        fmt::format("--algorithm lanes gives each rank one lane, so it needs 1, 2, 4, 8, ... ranks, not {}",
-                    options.ranks));
-  }
-  const bool has_name = algorithm != "lanes" && algorithm != "auto";
-  if (has_name && options.exactness == Exactness::exact &&
-      !is_exact(comm::parse_algorithm_name(algorithm).algorithm)) {
-    throw UsageError(fmt::format(
-        "--algorithm {} does not add in the order that --exact true asks for: leave --exact out or choose "
-        "direct, halving_doubling or one_shot",
-        algorithm));
-  }
-}
-
-void check_opponents(const BenchOptions& options) {
-  const bool only_all_reduce = options.ops == std::vector<Op>{Op::all_reduce};
-  for (const std::string& opponent : options.against) {
-    expect_one_of("--against", opponent, kOpponents);
-    if ((opponent == "gloo" || opponent == "mpi") && !only_all_reduce) {
-      throw UsageError(fmt::format(
-          "--against {} is measured in all_reduce only: leave it out for other operations", opponent));
-    }
-  }
-}
-
-void check(const BenchOptions& options) {
-  expect_one_of("--transport", options.transport, kTransports);
-  for (const std::string& algorithm : options.algorithms) check_algorithm(algorithm, options);
-  check_opponents(options);
-  if (options.tune && (!options.against.empty() || options.algorithms != std::vector<std::string>{"auto"})) {
-    throw UsageError("--tune chooses what to measure by itself: leave out --algorithm and --against");
-  }
-  check_sizes(options);
-  if ((options.algorithms.size() * options.registered.size()) + options.against.size() > kMaxBenchSlots) {
-    throw UsageError(fmt::format("--algorithm and --against name more than {} things to measure together",
-                                 kMaxBenchSlots));
-  }
-}
-
 void interpret(const Texts& texts, BenchOptions& options) {
   options.ops = parse_ops(texts.op);
   options.algorithms = parse_algorithms(texts.algorithm);
-  options.transport = texts.transport;
+  expect_one_of("--transport", texts.transport, kTransports);
+  options.site.transport = texts.transport;
+  if (!texts.ranks_per_host.empty()) {
+    options.site.ranks_per_host = parse_counts(texts.ranks_per_host, "--ranks-per-host", 1, kMaxBenchRanks);
+  }
+  if (!texts.lanes.empty()) options.lanes = parse_counts(texts.lanes, "--lanes", 0, kMaxBenchLanes);
   options.bytes = parse_sizes(texts.bytes);
   expect_one_of("--dtype", texts.dtype, names_of(kAllDTypes));
   options.dtype = parse_dtype(texts.dtype);
@@ -190,12 +132,13 @@ void interpret(const Texts& texts, BenchOptions& options) {
   if (texts.registered || !texts.unregistered) options.registered.push_back(true);
   if (texts.unregistered) options.registered.push_back(false);
   if (!texts.against.empty()) options.against = split_list(texts.against, "--against");
-  check(options);
+  for (const std::string& opponent : options.against) expect_one_of("--against", opponent, kOpponents);
+  check_together(options);
 }
 
 void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
   app.footer(std::string(kNotes));
-  app.add_option("--ranks", options.ranks, "Ranks to start on this host")
+  app.add_option("--ranks", options.site.ranks, "Ranks to start on this host")
       ->check(whole_number(1, kMaxBenchRanks))
       ->capture_default_str();
   app.add_option("--op", texts.op,
@@ -210,6 +153,15 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
   app.add_option("--transport", texts.transport,
                  "shm, tcp, mpi (started by mpirun), loopback (ranks as threads), or auto: shm")
       ->capture_default_str();
+  app.add_option(
+      "--ranks-per-host", texts.ranks_per_host,
+      "Hosts that the ranks take themselves to be on, as in 2,2: with --transport auto they use shm "
+      "inside a host and tcp between hosts; hierarchical needs several hosts, and one with several "
+      "ranks");
+  app.add_option(
+      "--lanes", texts.lanes,
+      "Lanes that each rank owns, as in 1,3, each a buffer of `bytes`, a power of two together: the "
+      "algorithm lanes sums them in the lane tree, with any other one every rank adds its own first");
   app.add_option("--bytes", texts.bytes, "Sizes of a rank's buffer: 4K,1M,64M and ranges first:last:factor")
       ->capture_default_str();
   app.add_option("--dtype", texts.dtype, list(names_of(kAllDTypes)))->capture_default_str();
@@ -252,7 +204,8 @@ std::vector<std::string> algorithms_for(const BenchOptions& options, Op op) {
   std::vector<std::string> names;
   for (const Algorithm algorithm : kAllAlgorithms) {
     const bool wanted = options.exactness != Exactness::exact || schedule::is_exact(algorithm);
-    if (wanted && schedule::supports(algorithm, op)) names.emplace_back(name_of(algorithm));
+    const bool has_hosts = algorithm != Algorithm::hierarchical || topology_of(options.site).has_two_levels();
+    if (wanted && has_hosts && schedule::supports(algorithm, op)) names.emplace_back(name_of(algorithm));
   }
   return names;
 }

@@ -8,15 +8,16 @@
 
 #include "lockstep/base/dtype.h"
 #include "lockstep/cli/bench/protocol.h"
+#include "lockstep/cli/bench/site.h"
 #include "lockstep/schedule/collective/collective.h"
 
 namespace lockstep::cli {
 
 struct BenchOptions {
-  int ranks = 2;
+  Site site;
   std::vector<schedule::Op> ops;
   std::vector<std::string> algorithms;  // as Case has them; empty: all that can do the operation
-  std::string transport;                // auto, shm, tcp, loopback
+  std::vector<int> lanes;               // that each rank owns, for sums of lanes; empty: none were asked for
   std::vector<std::size_t> bytes;
   DType dtype = DType::fp32;
   std::vector<bool> registered;  // each one is measured
@@ -33,7 +34,7 @@ struct BenchOptions {
 std::optional<BenchOptions> parse_bench_options(const std::vector<std::string>& arguments, std::string& help);
 
 // The algorithms to measure for an operation: those given, or all that support it (and are exact if that is
-// asked for).
+// asked for; and have hosts to compose over).
 std::vector<std::string> algorithms_for(const BenchOptions& options, schedule::Op op);
 
 // The sizes to measure for an operation: a barrier has none but 0.

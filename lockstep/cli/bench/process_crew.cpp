@@ -16,6 +16,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/agent.h"
 #include "lockstep/cli/bench/crew.h"
+#include "lockstep/cli/temporary_folder.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/rendezvous/worker_environment.h"
@@ -50,16 +51,21 @@ rendezvous::ServerOptions server_options(const rendezvous::WorkerGroup& group) {
 
 class ProcessCrew : public Crew {
  public:
-  ProcessCrew(int ranks, comm::Carrier carrier, rendezvous::SignalInbox& signals)
-      : Crew(ranks, "lockstep", signals), group_(group_of(ranks)), server_(server_options(group_)) {
+  ProcessCrew(const RankProcesses& what, rendezvous::SignalInbox& signals)
+      : Crew(what.ranks, "lockstep", signals), group_(group_of(what.ranks)), server_(server_options(group_)) {
     group_.master.port = server_.address().port;
-    rendezvous::SpawnOptions spawn{.program = std::filesystem::read_symlink("/proc/self/exe").native(),
-                                   .arguments = {"lockstep", "bench", "agent", std::string(name_of(carrier))},
-                                   .environment = {},
-                                   .capture_output = false,
-                                   .signal_mask = {}};
-    for (Rank rank = 0; rank < ranks; ++rank) {
+    rendezvous::SpawnOptions spawn{
+        .program = std::filesystem::read_symlink("/proc/self/exe").native(),
+        .arguments = {"lockstep", "bench", "agent", std::string(name_of(what.carrier))},
+        .environment = {},
+        .capture_output = false,
+        .signal_mask = {}};
+    for (Rank rank = 0; rank < what.ranks; ++rank) {
       spawn.environment = worker_environment(common_environment(), group_, rank);
+      if (!what.pretended_hosts.empty()) {
+        const int host = what.pretended_hosts[static_cast<std::size_t>(rank)];
+        spawn.environment["LOCKSTEP_HOST_ID"] = fmt::format("pretended-{}", host);
+      }
       children_.emplace_back(spawn);
     }
     serving_ = std::jthread(
@@ -72,7 +78,7 @@ class ProcessCrew : public Crew {
   Environment common_environment() const {
     Environment environment = rendezvous::process_environment();
     environment[kBenchSocketVariable] = address().native();
-    environment[kBenchStoreVariable] = store_.native();
+    environment[kBenchStoreVariable] = gloo_store_.path().native();
     return environment;
   }
 
@@ -89,7 +95,7 @@ class ProcessCrew : public Crew {
 
   rendezvous::WorkerGroup group_;
   rendezvous::Server server_;
-  const std::filesystem::path store_ = fresh_gloo_store();
+  const TemporaryFolder gloo_store_;
   std::list<rendezvous::ChildProcess> children_;
   std::jthread serving_;  // last: joined before what it uses goes
 };
@@ -105,8 +111,8 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-std::unique_ptr<Crew> start_process_crew(int ranks, comm::Carrier carrier, rendezvous::SignalInbox& signals) {
-  return std::make_unique<ProcessCrew>(ranks, carrier, signals);
+std::unique_ptr<Crew> start_process_crew(const RankProcesses& what, rendezvous::SignalInbox& signals) {
+  return std::make_unique<ProcessCrew>(what, signals);
 }
 
 void run_process_agent(comm::Carrier carrier) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/sizes.h"
@@ -68,8 +69,28 @@ class Fields {
     return value;
   }
 
-  std::uint64_t number(std::string_view key, std::uint64_t most) {
-    const std::string_view value = text(key);
+  std::uint64_t number(std::string_view key, std::uint64_t most) { return number_of(key, text(key), most); }
+
+  // None, or numbers with commas between them.
+  std::vector<int> numbers(std::string_view key, int most) {
+    std::string_view rest = text(key);
+    std::vector<int> numbers;
+    while (!rest.empty()) {
+      const std::size_t comma = rest.find(',');
+      numbers.push_back(
+          static_cast<int>(number_of(key, rest.substr(0, comma), static_cast<std::uint64_t>(most))));
+      if (comma + 1 == rest.size()) refuse(line_, fmt::format("'{}' ends with a comma", key));
+      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    }
+    return numbers;
+  }
+
+  void expect_end() const {
+    if (!values_.empty()) refuse(line_, fmt::format("'{}' is not known here", values_.begin()->first));
+  }
+
+ private:
+  std::uint64_t number_of(std::string_view key, std::string_view value, std::uint64_t most) const {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc{} || end != value.data() + value.size() || number > most) {
@@ -78,11 +99,6 @@ class Fields {
     return number;
   }
 
-  void expect_end() const {
-    if (!values_.empty()) refuse(line_, fmt::format("'{}' is not known here", values_.begin()->first));
-  }
-
- private:
   std::string_view line_;
   std::map<std::string_view, std::string_view> values_;
 };
@@ -94,9 +110,10 @@ void check_length(std::string_view line) {
 }
 
 std::string format_case(const Case& what) {
-  return fmt::format("system={} op={} algorithm={} dtype={} bytes={} exact={} registered={}", what.system,
-                     name_of(what.op), what.algorithm, name_of(what.dtype), what.bytes,
-                     text_of(kExactness, what.exactness), what.registered ? 1 : 0);
+  return fmt::format("system={} op={} algorithm={} dtype={} bytes={} exact={} registered={} lanes={}",
+                     what.system, name_of(what.op), what.algorithm, name_of(what.dtype), what.bytes,
+                     text_of(kExactness, what.exactness), what.registered ? 1 : 0,
+                     fmt::join(what.lanes, ","));
 }
 
 Case parse_case(Fields& fields, std::string_view line) {
@@ -112,6 +129,7 @@ Case parse_case(Fields& fields, std::string_view line) {
   what.bytes = fields.number("bytes", kMaxBenchBytes);
   what.exactness = enum_of<Exactness>(kExactness, fields.text("exact"), line);
   what.registered = fields.number("registered", 1) == 1;
+  what.lanes = fields.numbers("lanes", kMaxBenchLanes);
   return what;
 }
 

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/rank.h"
@@ -21,22 +22,24 @@
 
 namespace lockstep::cli {
 
-inline constexpr std::size_t kMaxBenchLine = 1024;  // bytes, without the newline
+inline constexpr std::size_t kMaxBenchLine = 4096;  // bytes, without the newline
 inline constexpr std::uint32_t kMaxBenchSlots = 64;
 inline constexpr int kMaxBenchRanks = 1024;
+inline constexpr int kMaxBenchLanes = 1024;  // of all ranks together
 
 // How the order of addition is asked for; `automatic` leaves it to the communicator.
 enum class Exactness : std::uint8_t { automatic, exact, inexact };
 
 // One thing to measure, the same on all ranks.
 struct Case {
-  std::string system = "lockstep";  // see bench_system.h
+  std::string system = "lockstep";  // see system.h
   schedule::Op op = schedule::Op::all_reduce;
   std::string algorithm = "auto";  // or "lanes", or a comm::AlgorithmName
   DType dtype = DType::fp32;
   std::size_t bytes = 0;  // of one rank's buffer
   Exactness exactness = Exactness::automatic;
   bool registered = true;
+  std::vector<int> lanes = {};  // that each rank owns; empty: every rank brings one buffer
 
   bool operator==(const Case&) const = default;
 };

@@ -39,6 +39,7 @@ std::string json_line(const Measurement& measurement) {
   line["bytes"] = contestant.what.bytes;
   line["dtype"] = name_of(contestant.what.dtype);
   line["registered"] = contestant.what.registered;
+  if (!contestant.what.lanes.empty()) line["lanes"] = contestant.what.lanes;
   line["time_us"] = measurement.time_us.median;
   line["time_min_us"] = measurement.time_us.min;
   line["time_max_us"] = measurement.time_us.max;

@@ -8,9 +8,9 @@
 
 namespace lockstep::cli {
 
-// One JSON object, without newline: system, op, algorithm, transport, ranks, bytes, dtype, registered,
-// time_us, time_min_us, time_max_us, algbw_gbps, busbw_gbps (null on one rank), correct. Bandwidths in 1e9
-// bytes per second.
+// One JSON object, without newline: system, op, algorithm, transport, ranks, bytes, dtype, registered, lanes
+// (that each rank owns; only where they were asked for), time_us, time_min_us, time_max_us, algbw_gbps,
+// busbw_gbps (null on one rank), correct. Bandwidths in 1e9 bytes per second.
 std::string json_line(const Measurement& measurement);
 
 std::string table_head();

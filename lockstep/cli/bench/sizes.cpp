@@ -132,4 +132,17 @@ std::vector<std::string> split_list(std::string_view text, std::string_view opti
   return parts;
 }
 
+std::vector<int> parse_counts(std::string_view text, std::string_view option, int least, int most) {
+  std::vector<int> counts;
+  for (const std::string& part : split_list(text, option)) {
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), counts.emplace_back());
+    const bool whole = error == std::errc{} && end == part.data() + part.size();
+    if (!whole || counts.back() < least || counts.back() > most) {
+      throw UsageError(fmt::format("{} is {}: expected whole numbers from {} to {}, separated by commas",
+                                   option, rendezvous::quote(text), least, most));
+    }
+  }
+  return counts;
+}
+
 }  // namespace lockstep::cli

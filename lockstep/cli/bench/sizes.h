@@ -26,4 +26,7 @@ std::string short_size(std::size_t bytes);
 // UsageError naming `option` when one is empty.
 std::vector<std::string> split_list(std::string_view text, std::string_view option);
 
+// A list of whole numbers from `least` to `most`: "1,3". UsageError naming `option` and what is expected.
+std::vector<int> parse_counts(std::string_view text, std::string_view option, int least, int most);
+
 }  // namespace lockstep::cli

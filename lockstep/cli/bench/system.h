@@ -4,12 +4,10 @@
 //   lockstep   a collective of the communicator
 //   gloo       gloo::allreduce by its ring over TCP on 127.0.0.1
 //   mpi        MPI_Allreduce; runs in processes of its own (bench/collectives/mpi_agent.cpp)
-//   memcpy     each rank copies memory_limit_bytes() from one registered buffer to another, all ranks at
-//   once, by
+//   memcpy     each rank copies memory_limit_bytes() from one registered buffer to another, all at once: by
 //              memcpy or past the caches, whichever is quicker here
-//   sockets    each rank streams to the next one over a plain TCP socket on 127.0.0.1, all at once, bytes
-//   times
-//              bus_factor(): what the busiest link must carry
+//   sockets    each rank streams to the next one over a plain TCP socket on 127.0.0.1, all at once: bytes
+//              times bus_factor(), what the busiest link must carry
 //   ping       a message of `bytes` from rank 0 to rank 1 and back; one iteration is half of that
 //   stream     messages of `bytes` from rank 0 to rank 1
 //   add        each rank adds `bytes` to `bytes`, all ranks at once
@@ -51,8 +49,8 @@ TrialFactory memcpy_trials(comm::Communicator communicator);
 TrialFactory socket_trials(comm::Communicator communicator);
 TrialFactory link_trials(comm::Communicator communicator);  // ping, stream, add
 
-// The ranks connect when the first trial is made, and meet in the folder `store` (all give the same), which
-// exists only for that moment. In a build without gloo every trial is a UsageError.
+// The ranks connect when the first trial is made, and meet by files in the folder `store` (all give the
+// same), which is its owner's to remove. In a build without gloo every trial is a UsageError.
 TrialFactory gloo_trials(Rank rank, int ranks, std::filesystem::path store);
 
 }  // namespace lockstep::cli

@@ -9,6 +9,7 @@
 #include "lockstep/cli/bench/agent.h"
 #include "lockstep/cli/bench/crew.h"
 #include "lockstep/cli/bench/system.h"
+#include "lockstep/cli/temporary_folder.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/connect.h"
 #include "lockstep/transport/loopback/endpoint.h"
@@ -20,8 +21,9 @@ constexpr std::chrono::seconds kStartLimit{30};
 
 class ThreadCrew : public Crew {
  public:
-  ThreadCrew(int ranks, rendezvous::SignalInbox& signals) : Crew(ranks, "lockstep", signals) {
-    const comm::GroupSettings settings{.links = comm::links_from_environment()};
+  ThreadCrew(int ranks, const std::vector<int>& hosts, rendezvous::SignalInbox& signals)
+      : Crew(ranks, "lockstep", signals) {
+    const comm::GroupSettings settings{.hosts = hosts, .links = comm::links_from_environment()};
     auto endpoints = transport::make_loopback(ranks);
     for (Rank rank = 0; rank < ranks; ++rank) {
       threads_.emplace_back([this, settings, at = address(),
@@ -37,7 +39,7 @@ class ThreadCrew : public Crew {
   void serve(const comm::Communicator& communicator, const std::filesystem::path& coordinator) {
     try {
       serve_commands(LineSocket::connect(coordinator, "the coordinator"), communicator.rank(),
-                     systems_on(communicator, store_));
+                     systems_on(communicator, gloo_store_.path()));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
@@ -49,7 +51,7 @@ class ThreadCrew : public Crew {
     if (failure_) std::rethrow_exception(failure_);
   }
 
-  const std::filesystem::path store_ = fresh_gloo_store();
+  const TemporaryFolder gloo_store_;
   std::mutex mutex_;
   std::exception_ptr failure_;         // of the first thread that could not call in; guarded by mutex_
   std::vector<std::jthread> threads_;  // last: joined before what they use goes
@@ -57,8 +59,9 @@ class ThreadCrew : public Crew {
 
 }  // namespace
 
-std::unique_ptr<Crew> start_thread_crew(int ranks, rendezvous::SignalInbox& signals) {
-  return std::make_unique<ThreadCrew>(ranks, signals);
+std::unique_ptr<Crew> start_thread_crew(int ranks, const std::vector<int>& hosts,
+                                        rendezvous::SignalInbox& signals) {
+  return std::make_unique<ThreadCrew>(ranks, hosts, signals);
 }
 
 }  // namespace lockstep::cli

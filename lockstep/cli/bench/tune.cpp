@@ -62,11 +62,13 @@ double measure_adding(Crew& crew, const Pace& pace) {
 // Links are between two ranks, whatever the world of the collectives is.
 comm::LinkModel measure_model(const BenchOptions& options, rendezvous::SignalInbox& signals) {
   comm::LinkModel model;
-  const bool threads = options.transport == "loopback";
-  const std::unique_ptr<Crew> memory = start_crew(2, threads ? "loopback" : "shm", signals);
+  const bool threads = options.site.transport == "loopback";
+  const std::unique_ptr<Crew> memory =
+      start_crew({.ranks = 2, .transport = threads ? "loopback" : "shm"}, signals);
   model.memory = measure_link(*memory, pace_of(options));
   model.add_gigabytes_per_second = measure_adding(*memory, pace_of(options));
-  if (!threads) model.network = measure_link(*start_crew(2, "tcp", signals), pace_of(options));
+  if (!threads)
+    model.network = measure_link(*start_crew({.ranks = 2, .transport = "tcp"}, signals), pace_of(options));
   return model;
 }
 
@@ -96,8 +98,7 @@ std::vector<Tried> try_best(const Case& what, Crew& crew, const BenchOptions& op
                             const comm::LinkModel& model) {
   const bool exact = what.exactness != Exactness::inexact;
   auto best =
-      comm::candidates(spec_of(what, crew.ranks()), what.dtype,
-                       topology_of(crew.ranks(), resolved_transport(options.transport)), model, exact);
+      comm::candidates(spec_of(what, crew.ranks()), what.dtype, topology_of(options.site), model, exact);
   best.resize(std::min(best.size(), kShownCandidates));
   std::vector<Case> cases;
   std::vector<Contestant> contestants;
@@ -152,8 +153,7 @@ std::string rows_of(const Case& what, const std::vector<Tried>& tried) {
 void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std::ostream& out) {
   const comm::LinkModel model = measure_model(options, signals);
   print(out, text_of(model, options.json));
-  const std::unique_ptr<Crew> crew =
-      start_crew(options.ranks, resolved_transport(options.transport), signals);
+  const std::unique_ptr<Crew> crew = start_crew(options.site, signals);
   if (!options.json) {
     print(out,
           "\n# Save this and name the file in LOCKSTEP_LINK_MODEL on all ranks to choose by these figures.\n"
@@ -171,7 +171,7 @@ void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std
       what.exactness = options.exactness;
       what.registered = options.registered.front();
       const std::vector<Tried> tried = try_best(what, *crew, options, model);
-      print(out, options.json ? json_of(what, options.ranks, tried) : rows_of(what, tried));
+      print(out, options.json ? json_of(what, options.site.ranks, tried) : rows_of(what, tried));
     }
   }
 }
