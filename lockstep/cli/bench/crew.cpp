@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/cli/temporary_folder.h"
 #include "lockstep/rendezvous/server.h"
 
 namespace lockstep::cli {
@@ -100,7 +101,7 @@ void Crew::dismiss() {
 }
 
 std::filesystem::path fresh_gloo_store() {
-  return std::filesystem::temp_directory_path() / ("lockstep-gloo-" + rendezvous::fresh_nonce());
+  return temporary_files() / ("lockstep-gloo-" + rendezvous::fresh_nonce());
 }
 
 }  // namespace lockstep::cli
