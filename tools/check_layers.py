@@ -3,7 +3,8 @@
 """Fails on an include that goes up or sideways in the tiers of docs/architecture.md.
 
 A folder of lockstep/ may include itself and folders of lower tiers. The same holds for the libraries its
-CMakeLists.txt links. Folders below the libtorch line may not include libtorch.
+CMakeLists.txt links. Only the folders above the libtorch line include libtorch; those below it do
+not include them either.
 
 usage: check_layers.py [ROOT]     ROOT holds lockstep/; default: the repository of this script
 """
@@ -36,7 +37,8 @@ TIERS = {
     "dashboard": 8,
     "cli": 9,
 }
-LAST_TIER_WITHOUT_TORCH = 4
+# The folders above the libtorch line.
+TORCH_FOLDERS = ("nn", "model", "parallel", "train", "cli/trainer")
 # Libraries that are not called as their folder.
 FOLDER_OF_LIBRARY = {"compute": "kernels", "store": "checkpoint"}
 
@@ -59,27 +61,31 @@ def why_not(folder, other):
     )
 
 
-def why_not_include(folder, quote, path):
-    if TORCH.match(path):
-        if TIERS[folder] <= LAST_TIER_WITHOUT_TORCH:
-            return f"{folder} (tier {TIERS[folder]}) is below the libtorch line and includes <{path}>"
-        return None
-    if path.startswith("lockstep/"):
-        return why_not(folder, path.split("/")[1])
-    if quote == '"':
+def why_not_include(file, quote, path):
+    """The rule that an include of `path` by `file`, a path below lockstep/, breaks, or None."""
+    folder, inside = file.parts[0], path.removeprefix("lockstep/")
+    is_ours = inside != path
+    if is_ours and (reason := why_not(folder, inside.split("/")[0])):
+        return reason
+    # By whole folders: cli/trainer has headers that say what the program does without libtorch as well.
+    brings_torch = inside.split("/")[0] in TORCH_FOLDERS if is_ours else TORCH.match(path)
+    if brings_torch and not any(file.is_relative_to(above) for above in TORCH_FOLDERS):
+        return f"{file.parent} is below the libtorch line and includes <{path}>; above it are {', '.join(TORCH_FOLDERS)}"
+    if quote == '"' and not is_ours:
         return f'"{path}" must be written from the root, as "lockstep/..."'
     return None
 
 
-def violations_of(root, file, folder):
+def violations_of(root, file):
     """Lines 'file:line: rule' for one source or CMakeLists.txt."""
     found = []
+    inside = file.relative_to(root / "lockstep")
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         if file.suffix in SOURCES:
             match = INCLUDE.match(line)
-            reasons = [why_not_include(folder, *match.groups())] if match else []
+            reasons = [why_not_include(inside, *match.groups())] if match else []
         else:
-            reasons = [why_not(folder, FOLDER_OF_LIBRARY.get(name, name)) for name in LINKED.findall(line.split("#")[0])]
+            reasons = [why_not(inside.parts[0], FOLDER_OF_LIBRARY.get(name, name)) for name in LINKED.findall(line.split("#")[0])]
         found += [f"{file.relative_to(root)}:{number}: {reason}" for reason in reasons if reason]
     return found
 
@@ -93,7 +99,7 @@ def check(root):
             continue
         for file in sorted(folder.rglob("*")):
             if file.suffix in SOURCES or file.name == "CMakeLists.txt":
-                found += violations_of(root, file, folder.name)
+                found += violations_of(root, file)
                 files += 1
     return found, files
 

@@ -45,6 +45,27 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo -E "$@"; fi
 }
 
+# For tests that make network namespaces, mount file systems and fill disks.
+require_root() {
+  can_be_root || fail 2 "some tests make network namespaces and mount file systems, which only root may; run this as root or install sudo"
+}
+
+# ctest_as_root CTEST-OPTIONS...: what the tests leave in build/ belongs to the caller afterwards, also when they are
+# interrupted. Without ccache where sudo is needed: files of root in the caller's cache would be in the way of later builds.
+ctest_as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    ctest "$@"
+  else
+    sudo -E env CCACHE_DISABLE=1 bash -c '
+      owner=$1 && shift
+      trap : INT TERM
+      ctest "$@"
+      verdict=$?
+      chown -R "$owner" build/
+      exit "$verdict"' ctest_as_root "$(id -u):$(id -g)" "$@"
+  fi
+}
+
 apt_get() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -q \
     -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 "$@"

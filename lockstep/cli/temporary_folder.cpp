@@ -4,12 +4,23 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 
 namespace lockstep::cli {
+
+std::filesystem::path temporary_files() {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (!error) return folder;
+  const char* named = std::getenv("TMPDIR");
+  throw UsageError(fmt::format(
+      "cannot use {} for temporary files: {}; set TMPDIR to a folder that can be written",
+      named != nullptr ? fmt::format("TMPDIR={}", named) : "the default folder", error.message()));
+}
 
 TemporaryFolder::TemporaryFolder(const std::filesystem::path& where) {
   std::string name = (where / "lockstep-XXXXXX").string();

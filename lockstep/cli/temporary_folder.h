@@ -6,11 +6,14 @@
 
 namespace lockstep::cli {
 
+// The folder for temporary files, from TMPDIR. UsageError when it is none.
+std::filesystem::path temporary_files();
+
 // A new folder below `where` that only this user can enter; it goes with the object, and all that is in it.
 class TemporaryFolder {
  public:
   // UsageError when none can be made.
-  explicit TemporaryFolder(const std::filesystem::path& where = std::filesystem::temp_directory_path());
+  explicit TemporaryFolder(const std::filesystem::path& where = temporary_files());
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder();

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <system_error>
 
 namespace lockstep::elastic {
 namespace {
@@ -25,6 +26,7 @@ std::uint64_t oom_kills_in(const std::filesystem::path& file) {
 // From "0::/path" (version 2) or "5:memory:/path" (version 1): where our control group counts; empty: it is
 // not said.
 std::filesystem::path group_file(const std::filesystem::path& proc, const std::filesystem::path& groups) {
+  std::error_code cannot_see;  // whatever is in the way: then it is not there for us
   std::ifstream lines(proc / "self/cgroup");
   for (std::string line; std::getline(lines, line);) {
     const std::size_t first = line.find(':');
@@ -34,7 +36,7 @@ std::filesystem::path group_file(const std::filesystem::path& proc, const std::f
     const std::string path = line.substr(second + 1);
     if (controllers == "memory") return groups.string() + "/memory" + path + "/memory.oom_control";
     const std::filesystem::path unified = groups.string() + path + "/memory.events";
-    if (controllers.empty() && std::filesystem::exists(unified)) return unified;
+    if (controllers.empty() && std::filesystem::exists(unified, cannot_see)) return unified;
   }
   return {};
 }

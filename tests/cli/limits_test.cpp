@@ -64,6 +64,18 @@ TEST(Output, AReaderThatLeavesEndsTheRun) {
   EXPECT_THAT(finished.error_output, HasSubstr("code 74\n"));
 }
 
+TEST(TemporaryFiles, AFolderThatCannotBeUsedIsNamed) {
+  const TemporaryFolder folder;
+  const std::string missing = folder.path("missing");
+  for (const char* transport : {"loopback", "shm", "tcp"}) {
+    expect_refusal(
+        run_program({"bench", "collectives", "--transport", transport}, {{"TMPDIR", missing}}), 2,
+        "cannot use TMPDIR=" + missing + " for temporary files: No such file or directory; set TMPDIR");
+  }
+  expect_refusal(run_program({"bench", "collectives"}, {{"TMPDIR", LOCKSTEP_PROGRAM}}), 2,
+                 "Not a directory; set TMPDIR");
+}
+
 TEST(FileSize, KeygenLeavesNoHalfWrittenFile) {
   const TemporaryFolder folder;
   // The thread sanitizer writes to a temporary file before the program begins, if it finds where.

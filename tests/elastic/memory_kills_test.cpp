@@ -49,6 +49,13 @@ TEST_F(MemoryKillsTest, TheGroupTellsMoreThanTheMachine) {
   EXPECT_EQ(kills.take(now_), Whose::none);
 }
 
+TEST_F(MemoryKillsTest, AGroupThatCannotBeSeenIsNone) {
+  folder_.write("self/cgroup", "0::/" + std::string(300, 'x') + "\n");  // longer than a name may be
+  MemoryKills kills = start();
+  set(8, 3);
+  EXPECT_EQ(kills.take(now_), Whose::machine);
+}
+
 TEST_F(MemoryKillsTest, OnlyTheLastMomentCounts) {
   MemoryKills kills = start();
   set(9, 3);

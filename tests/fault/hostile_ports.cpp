@@ -18,12 +18,14 @@
 #include "lockstep/elastic/membership.h"
 #include "lockstep/rendezvous/rendezvous.h"
 #include "lockstep/rendezvous/server.h"
+#include "lockstep/transport/shm/endpoint.h"
 #include "lockstep/transport/tcp/endpoint.h"
 
 #include "tests/elastic/served_coordinator.h"
 #include "tests/support/files.h"
 #include "tests/support/scoped_variable.h"
 #include "tests/support/strangers.h"
+#include "tests/transport/shm_world.h"
 
 namespace lockstep::test {
 namespace {
@@ -38,10 +40,16 @@ Address any_port() {
   return {.host = "127.0.0.1", .port = 0, .unix_name = {}};
 }
 
-Credentials credentials_of(std::string role, Rank rank) {
-  return {.me = {.role = std::move(role), .rank = rank, .run = "attacked", .generation = 0},
+Credentials credentials_of(std::string role, Rank rank, std::string run = "attacked") {
+  return {.me = {.role = std::move(role), .rank = rank, .run = std::move(run), .generation = 0},
           .secret = transport::Secret::from_value(kSecret),
           .tls = nullptr};
+}
+
+float sum_with(const comm::Communicator& world) {
+  std::array<float, 1> value{static_cast<float>(world.rank() + 1)};
+  world.all_reduce(std::as_writable_bytes(std::span(value)));
+  return value[0];
 }
 
 // The server of a rendezvous, in a thread of its own as a launcher has it.
@@ -133,16 +141,48 @@ class RankPort final : public AttackedPort {
   static constexpr int kWorld = 3;
   static constexpr Rank kMe = 2;
 
-  static float sum_with(const comm::Communicator& world) {
-    std::array<float, 1> value{static_cast<float>(world.rank() + 1)};
-    world.all_reduce(std::as_writable_bytes(std::span(value)));
-    return value[0];
-  }
-
   const ScopedVariable secret_{"LOCKSTEP_SECRET", kSecret};
   Served served_{kWorld};
   transport::Listener listener_{any_port(), credentials_of("tcp", kMe)};
   rendezvous::PeerTable table_;
+  std::vector<std::future<float>> others_;  // the last: they use the others
+};
+
+class ShmPort final : public AttackedPort {
+ public:
+  ShmPort() {
+    for (Rank rank = 0; rank < kMe; ++rank) {
+      others_.push_back(std::async(std::launch::async, [this, rank] { return sum_as(rank); }));
+    }
+    transport::dial(address(), welcome(), soon());  // rank 0 is there
+  }
+
+  Address address() const override {
+    return {.host = {}, .port = 0, .unix_name = "lockstep/" + run_ + "/0/0"};
+  }
+  // Rank 0 itself: it may prove that it knows the secret, and is then let go.
+  Credentials welcome() const override { return credentials_of("shm", 0, run_); }
+
+  void expect_the_honest_are_served() override {
+    EXPECT_EQ(sum_as(kMe), 6);
+    for (auto& other : others_) EXPECT_EQ(other.get(), 6);
+  }
+
+ private:
+  static constexpr int kWorld = 3;
+  static constexpr Rank kMe = 2;
+
+  float sum_as(Rank rank) const {
+    return sum_with(
+        comm::Communicator(transport::connect_shm({.rank = rank,
+                                                   .world = kWorld,
+                                                   .run = run_,
+                                                   .secret = transport::Secret::from_value(kSecret),
+                                                   .deadline = Deadline::after(120s)}),
+                           {}));
+  }
+
+  const std::string run_ = transport::unique_run();
   std::vector<std::future<float>> others_;  // the last: they use the others
 };
 
@@ -185,6 +225,10 @@ std::unique_ptr<AttackedPort> make_rendezvous_port() {
 
 std::unique_ptr<AttackedPort> make_rank_port() {
   return std::make_unique<RankPort>();
+}
+
+std::unique_ptr<AttackedPort> make_shm_port() {
+  return std::make_unique<ShmPort>();
 }
 
 std::unique_ptr<AttackedPort> make_coordinator_port() {

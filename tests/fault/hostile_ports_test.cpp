@@ -4,7 +4,9 @@
 // the port is there. tests/transport/hostile_test.cpp looks at what the listener behind all of them counts.
 #include "tests/fault/hostile_ports.h"
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <span>
@@ -16,6 +18,9 @@
 #include <sys/socket.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/elastic/message_codec.h"
+#include "lockstep/rendezvous/message.h"
+#include "lockstep/transport/connect/wire.h"
 
 #include "tests/support/strangers.h"
 
@@ -54,7 +59,7 @@ TEST_P(HostilePorts, Garbage) {
   port_->expect_the_honest_are_served();
 }
 
-TEST_P(HostilePorts, OversizedLengths) {
+TEST_P(HostilePorts, MoreBytesThanAHandshakeHas) {
   for (const std::size_t bytes : {kHelloBytes, std::size_t{1} << 20}) {
     read_until_closed(stranger_who_says(hello_with(std::vector<std::byte>(bytes, std::byte{0xff}))));
   }
@@ -124,10 +129,61 @@ TEST_P(HostilePorts, ReplayedHandshakes) {
 
 INSTANTIATE_TEST_SUITE_P(Ports, HostilePorts,
                          testing::Values(PortKind{"rendezvous", make_rendezvous_port},
-                                         PortKind{"rank", make_rank_port},
+                                         PortKind{"rank", make_rank_port}, PortKind{"shm", make_shm_port},
                                          PortKind{"coordinator", make_coordinator_port},
                                          PortKind{"bench", make_bench_port}),
                          [](const auto& kind) { return std::string(kind.param.name); });
+
+// A message that those who know the secret may send to a port, in the form of
+// transport/connect/message_bytes.h, and the most bytes that may follow its header.
+struct MessageKind {
+  PortKind port;
+  std::vector<std::byte> (*encode)();
+  std::size_t most;
+};
+
+std::vector<std::byte> arrival() {
+  rendezvous::Arrival arrival;
+  arrival.peer.rank = 1;
+  return rendezvous::encode(arrival);
+}
+
+std::vector<std::byte> join() {
+  return elastic::encode(elastic::FromMember(elastic::Join{}));
+}
+
+std::vector<std::byte> header_announcing(std::vector<std::byte> message, std::size_t bytes) {
+  message.resize(transport::kMessageHeaderBytes);
+  transport::WireWriter(std::span(message).last<4>()).put(static_cast<std::uint32_t>(bytes));
+  return message;
+}
+
+class OversizedLengths : public testing::TestWithParam<MessageKind> {};
+
+// What it announces does not follow: a port that made room for it, or waited for it, would not close.
+TEST_P(OversizedLengths, AreRefusedByTheHeaderAlone) {
+  const auto& [kind, encode, most] = GetParam();
+  const std::unique_ptr<AttackedPort> port = kind.make();
+  for (const std::size_t bytes : {most + 1, std::size_t{UINT32_MAX}}) {
+    const auto member = transport::dial(port->address(), port->welcome(), soon()).connection;
+    member->write_all(header_announcing(encode(), bytes), soon());
+    std::array<std::byte, 1> answer;
+    EXPECT_THROW(member->read_all(answer, soon()), PeerLost) << bytes;
+  }
+  port->expect_the_honest_are_served();
+}
+
+// Frames between ranks are in tests/transport/tcp_mesh_test.cpp.
+INSTANTIATE_TEST_SUITE_P(
+    Messages, OversizedLengths,
+    testing::Values(MessageKind{.port = {"rendezvous", make_rendezvous_port},
+                                .encode = arrival,
+                                .most = rendezvous::max_body_bytes(rendezvous::MessageType::arrival, 3)},
+                    MessageKind{.port = {"coordinator", make_coordinator_port},
+                                .encode = join,
+                                .most = elastic::max_body_bytes(elastic::MessageType::join,
+                                                                elastic::Sender::member)}),
+    [](const auto& kind) { return std::string(kind.param.port.name); });
 
 }  // namespace
 }  // namespace lockstep::test

@@ -2,6 +2,8 @@
 #include "tests/support/strangers.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -10,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/transport/connect/socket.h"
 
 namespace lockstep::test {
@@ -36,7 +39,15 @@ std::vector<std::byte> forward(const Descriptor& from, const Descriptor& to, std
 }  // namespace
 
 Descriptor raw_connection(const Address& to) {
-  return transport::connect_socket(transport::resolve(to, soon()).front(), soon());
+  const transport::SocketAddress where = transport::resolve(to, soon()).front();
+  for (const Deadline deadline = soon();; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    try {
+      return transport::connect_socket(where, deadline);
+    } catch (const CommError& error) {
+      // A Unix socket with a full queue says so at once, where a TCP port lets us wait.
+      if (deadline.passed() || error.what() != std::string_view(std::strerror(EAGAIN))) throw;
+    }
+  }
 }
 
 void raw_send(const Descriptor& socket, ConstBytes bytes) {

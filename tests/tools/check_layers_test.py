@@ -54,8 +54,25 @@ class CheckLayers(unittest.TestCase):
         self.refused({"lockstep/base/a.cpp": '#include "b.h"\n'}, "must be written from the root")
 
     def test_libtorch_is_refused_below_its_line(self):
-        for header in ("torch/torch.h", "ATen/ATen.h", "c10/core/Device.h"):
+        for header in ("torch/torch.h", "ATen/ATen.h", "c10/core/Device.h", "caffe2/core/common.h"):
             self.refused({"lockstep/plan/a.cpp": f"#include <{header}>\n"}, "below the libtorch line", header)
+
+    def test_the_line_is_drawn_by_folder_and_not_by_tier(self):
+        for folder in ("data", "elastic", "checkpoint/store", "checkpoint/hugging_face", "cli", "cli/bench"):
+            self.refused(
+                {f"lockstep/{folder}/a.cpp": "#include <torch/torch.h>\n"},
+                f"lockstep/{folder}/a.cpp:1: {folder} is below the libtorch line",
+            )
+
+    def test_a_header_of_ours_does_not_bring_libtorch_below_its_line(self):
+        for header in ("lockstep/nn/linear.h", "lockstep/parallel/data/ddp.h", "lockstep/train/trainer.h"):
+            self.refused({"lockstep/cli/a.cpp": f'#include "{header}"\n'}, "cli is below the libtorch line", header)
+
+    def test_libtorch_is_accepted_above_its_line(self):
+        folders = ("nn", "model", "parallel/data", "parallel/tensor", "train", "cli/trainer")
+        text = '#include <ATen/ATen.h>\n#include "lockstep/nn/linear.h"\n'
+        code, output = run_on({f"lockstep/{folder}/a.cpp": text for folder in folders})
+        self.assertEqual((code, output), (0, ""))
 
     def test_folder_without_a_row_is_refused(self):
         self.refused({"lockstep/misc/a.h": "#pragma once\n"}, "lockstep/misc: has no row")

@@ -103,6 +103,20 @@ TEST_F(TcpRankZero, RefusesAConnectionThatDoesNotBeginWithABind) {
   EXPECT_THAT(error_of<DataError>([&] { connect_tcp(options(), soon()); }), HasSubstr("begin with a bind"));
 }
 
+TEST_F(TcpRankZero, RefusesABindThatAnnouncesMoreThanThereMayBe) {
+  const auto refusal = [this](const FrameHeader& header) {
+    const auto connection = dial_as(1);
+    write_frame(*connection, header);
+    return error_of<DataError>([&] { connect_tcp(options(), soon()); });
+  };
+  constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+  EXPECT_THAT(refusal(bind(kHuge - 1, kHuge, 2)), HasSubstr("number of links"));
+  EXPECT_THAT(refusal(bind(0, 1, kHuge)), HasSubstr("world"));
+  FrameHeader with_payload = bind(0, 1, 2);
+  with_payload.length = UINT32_MAX;
+  EXPECT_THAT(refusal(with_payload), HasSubstr("length"));
+}
+
 TEST_F(TcpRankZero, SurvivesAPeerThatLeavesBeforeItBinds) {
   dial_as(1).reset();
   connect_pair();
@@ -149,6 +163,18 @@ TEST_F(TcpRankZero, AFrameThatBreaksTheFormatClosesTheConnection) {
   EXPECT_THAT(found, AllOf(HasSubstr("rank 1 broke the protocol"), HasSubstr("magic")));
   EXPECT_FALSE(endpoint_->alive(1));
   EXPECT_THROW(endpoint_->channel(1, 9).pump(), DataError) << "all streams share the connection";
+  std::byte rest;
+  EXPECT_THROW(peer->read_all(Bytes(&rest, 1), soon()), PeerLost);
+}
+
+TEST_F(TcpRankZero, AnOversizedLengthClosesTheConnectionBeforeThePayloadComes) {
+  const auto peer = connect_pair();
+  write_frame(*peer,
+              {.type = FrameType::eager, .length = UINT32_MAX, .envelope = kEnvelope, .total = UINT32_MAX});
+  const Deadline deadline = soon();
+  while (endpoint_->alive(1) && !deadline.passed()) std::this_thread::sleep_for(1ms);
+  EXPECT_THAT(error_of<DataError>([&] { endpoint_->channel(1, 0).pump(); }),
+              HasSubstr("length is 4294967295"));
   std::byte rest;
   EXPECT_THROW(peer->read_all(Bytes(&rest, 1), soon()), PeerLost);
 }

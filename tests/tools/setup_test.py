@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that need root run with sudo where the caller is not root, and what they leave becomes the caller's."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from trees import TOOLS
+
+# Programs that write down how they were called instead of what they do. The caller is user 1000 of group 1001.
+COMMANDS = {
+    "id": '[ "$1" = -u ] && echo "${CALLER:-1000}" || echo 1001',
+    "sudo": '[ "$1" = -E ] || exit 99\nshift\nexport AS_ROOT=1\nexec "$@"',
+    "ctest": 'echo "ctest root=${AS_ROOT:-0} ccache_off=${CCACHE_DISABLE:-0} $*"\nexit "${VERDICT:-0}"',
+    "chown": 'echo "chown root=${AS_ROOT:-0} $*"',
+}
+
+
+def ctest_as_root(*arguments, **environment):
+    """Exit code and lines of output of the function of tools/setup.sh."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, script in COMMANDS.items():
+            command = Path(folder, name)
+            command.write_text(f"#!/bin/sh\n{script}\n")
+            command.chmod(0o755)
+        done = subprocess.run(
+            ["bash", "-c", f'. "{TOOLS}/setup.sh" && ctest_as_root "$@"', "setup", *arguments],
+            env={"PATH": f"{folder}:{os.environ['PATH']}", **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    return done.returncode, done.stdout.splitlines()
+
+
+class CtestAsRoot(unittest.TestCase):
+    def test_sudo_runs_the_tests_and_gives_the_build_back(self):
+        self.assertEqual(
+            ctest_as_root("-R", "two words"),
+            (0, ["ctest root=1 ccache_off=1 -R two words", "chown root=1 -R 1000:1001 build/"]),
+        )
+
+    def test_it_is_given_back_after_a_failure_as_well(self):
+        code, lines = ctest_as_root(VERDICT="8")
+        self.assertEqual((code, lines[-1]), (8, "chown root=1 -R 1000:1001 build/"))
+
+    def test_root_needs_no_sudo(self):
+        self.assertEqual(ctest_as_root("-N", CALLER="0"), (0, ["ctest root=0 ccache_off=0 -N"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
