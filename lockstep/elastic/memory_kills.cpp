@@ -35,7 +35,7 @@ std::filesystem::path group_file(const std::filesystem::path& proc, const std::f
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string path = line.substr(second + 1);
     if (controllers == "memory") return groups.string() + "/memory" + path + "/memory.oom_control";
-    const std::filesystem::path unified = groups.string() + path + "/memory.events";
+    std::filesystem::path unified = groups.string() + path + "/memory.events";
     if (controllers.empty() && std::filesystem::exists(unified, cannot_see)) return unified;
   }
   return {};
