@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/errors.h"
@@ -38,8 +39,14 @@ struct LaunchFlags {
 // Hosts of equal size when only their number is given; the first host is the master unless told otherwise.
 std::vector<HostSlots> hosts_from(const LaunchFlags& flags) {
   if (!flags.host_file.empty()) return rendezvous::load_hostfile(flags.host_file);
-  return std::vector<HostSlots>(static_cast<std::size_t>(flags.nodes),
-                                HostSlots{flags.master_host, std::max(1, flags.workers)});
+  const int workers = std::max(1, flags.workers);
+  if (flags.nodes > kMaxWorld / workers) {
+    throw UsageError(
+        fmt::format("{} hosts with {} ranks each are {} ranks, but a world has at most {}: lower "
+                    "--nnodes or -n",
+                    flags.nodes, workers, flags.nodes * workers, kMaxWorld));
+  }
+  return std::vector<HostSlots>(static_cast<std::size_t>(flags.nodes), HostSlots{flags.master_host, workers});
 }
 
 LaunchOptions::Hosts place_among(const std::vector<HostSlots>& hosts, const LaunchFlags& flags) {
@@ -104,10 +111,10 @@ int launch(const LaunchFlags& flags, const std::vector<std::string>& command) {
 void add_host_flags(CLI::App& command, LaunchFlags& flags) {
   const char* group = "Several hosts (run one launcher on each, with the same secret)";
   command.add_option("--nnodes", flags.nodes, "Number of hosts")
-      ->check(whole_number(1, rendezvous::kMaxWorld))
+      ->check(whole_number(1, kMaxWorld))
       ->group(group);
   command.add_option("--node-rank,--node_rank", flags.node_rank, "Which of the hosts this is, from 0")
-      ->check(whole_number(0, rendezvous::kMaxWorld - 1))
+      ->check(whole_number(0, kMaxWorld - 1))
       ->group(group);
   command.add_option("--hostfile", flags.host_file, "Lines of `host slots=8`; replaces -n and --nnodes")
       ->group(group);
@@ -149,7 +156,7 @@ void add_launch(CLI::App& app, Invocation& invocation) {
       "for one that was killed). Ending the launcher, even with kill -9, ends all ranks.");
   const auto flags = std::make_shared<LaunchFlags>();  // shared by the options and the action
   command->add_option("-n,--workers,--nproc-per-node,--nproc_per_node", flags->workers, "Ranks on this host")
-      ->check(whole_number(1, rendezvous::kMaxWorld));
+      ->check(whole_number(1, kMaxWorld));
   command->add_flag("--prefix", flags->prefix, "Put the rank before every line of output");
   command
       ->add_option("--grace", flags->grace_seconds,

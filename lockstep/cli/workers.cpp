@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/workers.h"
 
+#include "lockstep/base/world.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
@@ -18,7 +19,7 @@ void require_success(const rendezvous::LaunchResult& result) {
 
 void add_pretended_hosts(CLI::App& app, int& hosts) {
   app.add_option("--hosts", hosts, "Hosts that the processes take themselves to be on, all being on this one")
-      ->check(whole_number(1, rendezvous::kMaxWorld))
+      ->check(whole_number(1, kMaxWorld))
       ->capture_default_str();
 }
 

@@ -16,7 +16,8 @@
 
 namespace lockstep::comm {
 
-// A collective as this rank will run it: proved program, contract, and what is derived from them.
+// A collective as this rank will run it: program (proved up to 128 ranks), contract, and what is derived from
+// them.
 struct Plan {
   schedule::CollectiveSpec spec;
   Contract contract;

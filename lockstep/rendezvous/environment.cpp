@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/nodelist.h"
 #include "lockstep/rendezvous/settings.h"

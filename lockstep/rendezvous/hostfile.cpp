@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/rendezvous/placement.h"
+#include "lockstep/base/world.h"
 #include "lockstep/rendezvous/text.h"
 
 namespace lockstep::rendezvous {

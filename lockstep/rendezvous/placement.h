@@ -13,7 +13,6 @@
 
 namespace lockstep::rendezvous {
 
-inline constexpr int kMaxWorld = 65'536;
 inline constexpr std::uint16_t kDefaultPort = 29'500;
 
 // A value and where it came from: "--rank", "LOCKSTEP_RANK", "RANK (torchrun)", "SLURM_PROCID", "default".

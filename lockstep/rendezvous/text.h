@@ -19,7 +19,7 @@ struct NamedText {
 };
 
 // The whole text as a decimal number from `least` to `most`; no sign, no spaces. UsageError otherwise, as
-// "RANK is 'x': expected a whole number from 0 to 65535".
+// "RANK is 'x': expected a whole number from 0 to 4095".
 std::uint64_t parse_number(const NamedText& setting, std::uint64_t least, std::uint64_t most);
 
 // True for letters, digits and the characters of `others`.

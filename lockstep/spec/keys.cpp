@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "lockstep/base/world.h"
 #include "lockstep/spec/key.h"
 #include "lockstep/spec/member.h"
 #include "lockstep/spec/presets.h"
@@ -298,10 +299,10 @@ std::vector<Key> elastic() {
                                  "when a worker that `lockstep train --workers` has started is killed or "
                                  "lost, the others go on, and it is started again"),
       row<in, &Elastic::min_workers>("min_workers", "fewer workers do not train, but wait for others",
-                                     {{1, 65'536}}),
+                                     {{1, kMaxWorld}}),
       row<in, &Elastic::max_workers>(
           "max_workers", "workers beyond so many wait until one is lost; 0: as many as the run begins with",
-          {{0, 65'536}}),
+          {{0, kMaxWorld}}),
       row<in, &Elastic::compare_freq>(
           "compare_freq", "steps between comparisons of the weights that several workers hold; 0: never",
           {kCount}),

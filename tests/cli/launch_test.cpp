@@ -209,5 +209,13 @@ TEST(Launch, HostsCountFromZero) {
   EXPECT_THAT(finished.error_output, HasSubstr("--node-rank is 2, but there are 2 hosts"));
 }
 
+TEST(Launch, AWorldThatNoCollectiveServesIsNotStarted) {
+  const Finished finished = run_program(
+      {"launch", "--nnodes", "3", "--node-rank", "0", "--master-addr", "n1", "-n", "2000", "true"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.error_output,
+              HasSubstr("3 hosts with 2000 ranks each are 6000 ranks, but a world has at most 4096"));
+}
+
 }  // namespace
 }  // namespace lockstep::testing

@@ -60,9 +60,9 @@ TEST(Program, SuggestsWhatWasProbablyMeant) {
 
 TEST(Program, RefusesBadFlagValues) {
   expect_refusal(run_program({"launch", "-n", "0", "true"}), 2,
-                 "-n is '0': expected a whole number from 1 to 65536");
+                 "-n is '0': expected a whole number from 1 to 4096");
   expect_refusal(run_program({"launch", "-nx", "true"}), 2,
-                 "-n is 'x': expected a whole number from 1 to 65536");
+                 "-n is 'x': expected a whole number from 1 to 4096");
   expect_refusal(run_program({"launch", "--workers=-1", "true"}), 2,
                  "--workers is '-1': expected a whole number");
   expect_refusal(run_program({"launch", "--grace", "nan", "true"}), 2,
@@ -179,7 +179,7 @@ TEST(BadInput, MalformedHostFile) {
   TemporaryFolder folder;
   const std::string hosts = folder.write("hosts", "a slots=2\nb slots=many\n");
   expect_refusal(run_program({"launch", "--hostfile", hosts, "true"}), 2,
-                 hosts + ":2: slots is 'many': expected a whole number from 1 to 65536");
+                 hosts + ":2: slots is 'many': expected a whole number from 1 to 4096");
   expect_refusal(run_program({"launch", "--hostfile", folder.path("none"), "true"}), 2,
                  "No such file or directory; it has a line such as `node1 slots=4` for each host");
   expect_refusal(run_program({"doctor", "--meet", "--hostfile", hosts}), 2, hosts + ":2: slots is 'many'");

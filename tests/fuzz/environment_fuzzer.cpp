@@ -2,6 +2,7 @@
 //
 // Lines of NAME=value; a name that begins with "--" is a flag, one that begins with '+' is configuration.
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/rendezvous/environment.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -27,7 +28,7 @@ void add(rendezvous::PlacementInputs& inputs, std::string_view line) {
 
 void require_sound(const Placement& placement) {
   const int world = placement.world.value;
-  fuzz::require(world >= 1 && world <= rendezvous::kMaxWorld, "the world is within its limits");
+  fuzz::require(world >= 1 && world <= kMaxWorld, "the world is within its limits");
   fuzz::require(placement.rank.value >= 0 && placement.rank.value < world, "the rank is in the world");
   const auto& local_rank = placement.local_rank.value;
   const auto& local_world = placement.local_world.value;

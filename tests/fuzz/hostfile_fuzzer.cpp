@@ -2,8 +2,8 @@
 #include <set>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/rendezvous/hostfile.h"
-#include "lockstep/rendezvous/placement.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     written += host.host + " slots=" + std::to_string(host.slots) + "\n";
   }
   const int slots = rendezvous::total_slots(hosts);
-  fuzz::require(slots >= 1 && slots <= rendezvous::kMaxWorld, "the slots are within their limit");
+  fuzz::require(slots >= 1 && slots <= kMaxWorld, "the slots are within their limit");
   fuzz::require(rendezvous::parse_hostfile(written, "hosts.txt") == hosts, "hosts survive their text");
   return 0;
 }

@@ -240,12 +240,14 @@ struct BadEnvironment {
 TEST(Environment, EveryErrorNamesVariableValueAndWhatIsAccepted) {
   const BadEnvironment cases[] = {
       {{{"RANK", "two"}, {"WORLD_SIZE", "4"}},
-       "RANK (torchrun) is 'two': expected a whole number from 0 to 65535"},
+       "RANK (torchrun) is 'two': expected a whole number from 0 to 4095"},
       {{{"RANK", "-1"}, {"WORLD_SIZE", "4"}},
-       "RANK (torchrun) is '-1': expected a whole number from 0 to 65535"},
-      {{{"RANK", ""}, {"WORLD_SIZE", "4"}}, "RANK (torchrun) is '': expected a whole number from 0 to 65535"},
+       "RANK (torchrun) is '-1': expected a whole number from 0 to 4095"},
+      {{{"RANK", ""}, {"WORLD_SIZE", "4"}}, "RANK (torchrun) is '': expected a whole number from 0 to 4095"},
       {{{"RANK", "0"}, {"WORLD_SIZE", "0"}},
-       "WORLD_SIZE (torchrun) is '0': expected a whole number from 1 to 65536"},
+       "WORLD_SIZE (torchrun) is '0': expected a whole number from 1 to 4096"},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "4097"}},
+       "WORLD_SIZE (torchrun) is '4097': expected a whole number from 1 to 4096"},
       {{{"RANK", "4"}, {"WORLD_SIZE", "4"}},
        "rank 4 from RANK (torchrun) is not below the world of 4 from WORLD_SIZE (torchrun): ranks count from "
        "0"},

@@ -36,14 +36,14 @@ TEST(Hostfile, NamesFileAndLineOfEveryMistake) {
   const BadHostfile cases[] = {
       {"", "h: no host in the file"},
       {"# only a comment\n", "h: no host in the file"},
-      {"a\nb slots=zero\n", "h:2: slots is 'zero': expected a whole number from 1 to 65536"},
-      {"a slots=0", "h:1: slots is '0': expected a whole number from 1 to 65536"},
-      {"a slots=", "h:1: slots is '': expected a whole number from 1 to 65536"},
+      {"a\nb slots=zero\n", "h:2: slots is 'zero': expected a whole number from 1 to 4096"},
+      {"a slots=0", "h:1: slots is '0': expected a whole number from 1 to 4096"},
+      {"a slots=", "h:1: slots is '': expected a whole number from 1 to 4096"},
       {"a\n\nb 8\n", "h:3: '8' is not understood after the host: expected 'slots=N' once"},
       {"a slots=1 slots=2", "h:1: 'slots=2' is not understood after the host: expected 'slots=N' once"},
       {"a\nb\na slots=3", "h:3: host a is already on line 1"},
       {"a;reboot\n", "h:1: 'a;reboot' is not a host name or address"},
-      {"a slots=65536\nb\n", "h:2: more than 65536 slots altogether"},
+      {"a slots=4096\nb\n", "h:2: more than 4096 slots altogether"},
   };
   for (const BadHostfile& bad : cases) {
     EXPECT_EQ(error_of<UsageError>([&] { parse_hostfile(bad.text, "h"); }), bad.message);

@@ -30,7 +30,7 @@ TEST(Check, CountsWhatProgramsCost) {
   EXPECT_THAT(exchange.elements_combined, ElementsAre(4, 4));
   EXPECT_THAT(exchange.scratch_elements, ElementsAre(0, 0));
   EXPECT_EQ(exchange.depth, 2);
-  const Cost root = check(root_spec(), reduce_through_root()).cost;
+  const Cost root = check_without_formulas(root_spec(), reduce_through_root()).cost;
   EXPECT_THAT(root.elements_combined, ElementsAre(8, 0));
   EXPECT_THAT(root.scratch_elements, ElementsAre(8, 0));
   EXPECT_EQ(root.depth, 2);
@@ -40,10 +40,35 @@ TEST(Check, DepthCountsSendsThatMustBeTakenBeforeTheNextRound) {
   const Programs one_by_one = {program(0, 3, {8}, {{send(kAll, {1})}, {send(kAll, {2})}}),
                                program(1, 3, {8}, {{receive(0, kAll)}}),
                                program(2, 3, {8}, {{receive(0, kAll)}})};
-  EXPECT_EQ(check(spec_of(Op::broadcast, 3, 8), one_by_one).cost.depth, 2);
+  EXPECT_EQ(check_without_formulas(spec_of(Op::broadcast, 3, 8), one_by_one).cost.depth, 2);
   Programs together = one_by_one;
   together[0].rounds = {{send(kAll, {1, 2})}};
-  EXPECT_EQ(check(spec_of(Op::broadcast, 3, 8), together).cost.depth, 1);
+  EXPECT_EQ(check_without_formulas(spec_of(Op::broadcast, 3, 8), together).cost.depth, 1);
+}
+
+TEST(CheckCost, ExpectsTheBytesOfTheFormula) {
+  Programs programs = exchange_in_place();
+  ASSERT_FALSE(check(exchange_spec(), programs).violation);
+  programs[0].rounds.push_back({receive(1, kSecond)});
+  programs[1].rounds.push_back({send(kSecond, {0})});
+  expect_right(exchange_spec(), programs);
+  expect_wrong(exchange_spec(), programs, "rank 1: sends 12 elements, by the formula 8");
+}
+
+TEST(CheckCost, ExpectsTheAdditionsOfTheFormula) {
+  Programs programs = exchange_in_place();
+  programs[1].buffer_elements = {8, 8};
+  programs[1].rounds.push_back({reduce({local(kAll), local(kAll, 1)}, kScratch)});
+  expect_right(exchange_spec(), programs);
+  expect_wrong(exchange_spec(), programs, "all ranks: add 16 elements, by the formula 8");
+}
+
+TEST(CheckCost, ExpectsTheDepthOfTheFormula) {
+  Programs one_by_one = {program(0, 3, {8}, {{send(kAll, {1})}, {send(kAll, {2})}}),
+                         program(1, 3, {8}, {{receive(0, kAll)}}), program(2, 3, {8}, {{receive(0, kAll)}})};
+  const CollectiveSpec spec = spec_of(Op::broadcast, 3, 8, Algorithm::one_shot);
+  expect_right(spec, one_by_one);
+  expect_wrong(spec, one_by_one, "all ranks: are 2 messages deep, by the formula 1");
 }
 
 TEST(Check, AWorldOfOneMayDoNothing) {

@@ -221,35 +221,42 @@ bool swap_peers_of_two_moves(const Place& place, Random& random) {
   return true;
 }
 
-// Takes a message out at both ends, so that all others still match.
-bool drop_message(Programs& programs, Random& random) {
-  const Place place = any_place(programs, random);
-  if (place.program == nullptr || place.it().send_to.empty()) return false;
-  const Rank from = place.program->rank;
-  const std::size_t slot = below(random, place.it().send_to.size());
-  const Rank to = place.it().send_to[slot];
-
-  std::ptrdiff_t number = std::count(place.it().send_to.begin(), at(place.it().send_to, slot), to);
-  for (std::size_t round = 0; round <= place.round; ++round) {
-    const Round& moves = place.program->rounds[round];
-    const std::size_t end = round == place.round ? place.move : moves.size();
+// The move that takes what `sender` sends to the peer in this place of its send_to; no program if none does.
+Place taker_of(Programs& programs, const Place& sender, std::size_t slot) {
+  std::vector<Rank>& peers = sender.it().send_to;
+  const Rank from = sender.program->rank;
+  const Rank to = peers[slot];
+  std::ptrdiff_t number = std::count(peers.begin(), at(peers, slot), to);
+  for (std::size_t round = 0; round <= sender.round; ++round) {
+    const Round& moves = sender.program->rounds[round];
+    const std::size_t end = round == sender.round ? sender.move : moves.size();
     for (std::size_t move = 0; move < end; ++move) number += std::ranges::count(moves[move].send_to, to);
   }
-  place.it().send_to.erase(at(place.it().send_to, slot));
-
-  for (Round& moves : programs[static_cast<std::size_t>(to)].rounds) {
-    for (std::size_t move = 0; move < moves.size(); ++move) {
-      const auto takes = std::ranges::count(moves[move].sources, from, &Source::from);
-      if (takes == 0 || number >= takes) {
-        number -= takes;
-        continue;
-      }
-      if (moves[move].sources.size() != 1) return false;
-      moves.erase(at(moves, move));
-      return true;
+  Program& program = programs[static_cast<std::size_t>(to)];
+  for (std::size_t round = 0; round < program.rounds.size(); ++round) {
+    for (std::size_t move = 0; move < program.rounds[round].size(); ++move) {
+      const auto takes = std::ranges::count(program.rounds[round][move].sources, from, &Source::from);
+      if (number < takes) return {&program, round, move};
+      number -= takes;
     }
   }
-  return false;
+  return {};
+}
+
+// Takes a message out at both ends, so that all others still match.
+bool drop_message(Programs& programs, Random& random) {
+  const Place sender = any_place(programs, random);
+  if (sender.program == nullptr || sender.it().send_to.empty()) return false;
+  const std::size_t slot = below(random, sender.it().send_to.size());
+  const Place taker = taker_of(programs, sender, slot);
+  if (taker.program == nullptr || taker.it().sources.size() != 1) return false;
+  sender.it().send_to.erase(at(sender.it().send_to, slot));
+  taker.moves().erase(at(taker.moves(), taker.move));
+  return true;
+}
+
+void insert_after(const Place& place, Move move) {
+  place.program->rounds.insert(at(place.program->rounds, place.round + 1), Round{std::move(move)});
 }
 
 constexpr std::array kMutations = {
@@ -259,6 +266,7 @@ constexpr std::array kMutations = {
     Mutation{"drop a destination", at_any_place<drop_destination>},
     Mutation{"drop a send", at_any_place<drop_send>},
     Mutation{"drop a message at both ends", drop_message},
+    Mutation{"send a message twice", send_message_twice},
     Mutation{"swap a peer", at_any_place<swap_peer>},
     Mutation{"swap the peers of two moves", at_any_place<swap_peers_of_two_moves>},
     Mutation{"shift a range", at_any_place<shift_range>},
@@ -277,6 +285,22 @@ constexpr std::array kMutations = {
 };
 
 }  // namespace
+
+bool send_message_twice(std::vector<Program>& programs, Random& random) {
+  const Place sender = any_place(programs, random);
+  if (sender.program == nullptr || sender.it().send_to.empty()) return false;
+  const std::size_t slot = below(random, sender.it().send_to.size());
+  const Place taker = taker_of(programs, sender, slot);
+  if (taker.program == nullptr || taker.it().sources.size() != 1 || !taker.it().into) return false;
+  const Move& sent = sender.it();
+  Source value;
+  value.slice = sent.into ? *sent.into : sent.sources.front().slice;
+  insert_after(
+      taker,
+      {.sources = {taker.it().sources.front()}, .into = taker.it().into, .send_to = {}, .finish = false});
+  insert_after(sender, {.sources = {value}, .into = {}, .send_to = {sent.send_to[slot]}, .finish = false});
+  return true;
+}
 
 std::span<const Mutation> all_mutations() {
   return kMutations;

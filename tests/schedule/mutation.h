@@ -22,4 +22,8 @@ struct Mutation {
 
 std::span<const Mutation> all_mutations();
 
+// One of them: a message and the move that takes it come once more, each in a round of its own. Often the
+// programs still do their job, with bytes that nobody needs.
+bool send_message_twice(std::vector<Program>& programs, Random& random);
+
 }  // namespace lockstep::schedule::testing

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/mesh/lanes.h"
@@ -115,6 +116,45 @@ TEST(Mutation, OfFlatAlgorithmsIsRefused) {
     }
   }
   run.report();
+}
+
+class RepeatedMessages {
+ public:
+  void repeat_one(const CollectiveSpec& spec) {
+    std::vector<Program> mutant = programs_of(spec);
+    if (!send_message_twice(mutant, random_)) return;
+    const auto refused = check(spec, mutant).violation;
+    ASSERT_TRUE(refused) << describe(spec);
+    if (check_without_formulas(spec, mutant).violation) return;
+    ++harmless_;
+    EXPECT_THAT(refused->to_string(), ::testing::MatchesRegex("rank .* elements, by the formula .*"))
+        << describe(spec);
+  }
+
+  // Programs that would run, and are refused for what they cost alone.
+  int harmless() const { return harmless_; }
+
+ private:
+  Random random_{3};
+  int harmless_ = 0;
+};
+
+TEST(Mutation, ThatSendsAMessageTwiceIsRefusedForItsCost) {
+  for (const Algorithm algorithm : kPartAlgorithms) {
+    RepeatedMessages messages;
+    for (const Op op : kAllOps) {
+      if (!supports(algorithm, op)) continue;
+      for (int world = 2; world <= 9; ++world) {
+        CollectiveSpec spec = flat_spec(op, algorithm, world, 50);
+        spec.grid = squarest_grid(world, false);
+        for (int turn = 0; turn < 4; ++turn) messages.repeat_one(spec);
+        spec = hierarchical_spec(op, {2, world}, algorithm, Algorithm::ring);
+        spec.count = 50;
+        for (int turn = 0; turn < 4; ++turn) messages.repeat_one(spec);
+      }
+    }
+    EXPECT_GT(messages.harmless(), 50) << name_of(algorithm);
+  }
 }
 
 TEST(Mutation, OfMeshIsRefused) {

@@ -13,9 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/mesh/lanes.h"
-#include "lockstep/schedule/check/check.h"
 
-#include "tests/schedule/formulas.h"
+#include "tests/schedule/proofs.h"
 #include "tests/schedule/specs.h"
 
 namespace lockstep::schedule::testing {
@@ -23,39 +22,6 @@ namespace {
 
 constexpr int kLargestFlatWorld = 40;
 constexpr int kLargestShape = 64;
-constexpr int kMostFailures = 20;  // of one test: the rest would say the same
-
-// Proves the programs of one spec after another; the test fails for each that is refused or costs something
-// else than its formula says.
-class Proofs {
- public:
-  void prove(const CollectiveSpec& spec) {
-    ++proved_;
-    if (failures_ >= kMostFailures) return;
-    const CheckResult result = check(spec, programs_of(spec));
-    const std::string wrong =
-        result.violation ? result.violation->to_string() : difference_from_formulas(spec, result.cost);
-    if (wrong.empty()) return;
-    ++failures_;
-    ADD_FAILURE() << describe(spec) << "\n  " << wrong;
-  }
-
-  ~Proofs() {
-    EXPECT_GT(proved_, 0);
-    ::testing::Test::RecordProperty("proved", proved_);
-  }
-
- private:
-  int proved_ = 0;
-  int failures_ = 0;
-};
-
-void prove_with_roots(Proofs& proofs, CollectiveSpec spec) {
-  for (const Rank root : roots_for(spec.op, spec.world)) {
-    spec.root = root;
-    proofs.prove(spec);
-  }
-}
 
 class FlatProof : public ::testing::TestWithParam<Algorithm> {};
 
@@ -65,7 +31,7 @@ TEST_P(FlatProof, HoldsForAllWorldsAndCounts) {
     if (!supports(GetParam(), op)) continue;
     for (int world = 1; world <= kLargestFlatWorld; ++world) {
       for (const std::size_t count : counts_for(world)) {
-        prove_with_roots(proofs, flat_spec(op, GetParam(), world, count));
+        proofs.prove_with_roots(flat_spec(op, GetParam(), world, count));
       }
     }
   }
@@ -80,7 +46,7 @@ TEST_P(FlatProof, HoldsForSegments) {
         for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{50}}) {
           CollectiveSpec spec = flat_spec(op, GetParam(), world, count);
           spec.segment_elements = segment;
-          prove_with_roots(proofs, spec);
+          proofs.prove_with_roots(spec);
         }
       }
     }
@@ -112,7 +78,7 @@ TEST(MeshProof, HoldsForAllGrids) {
       for (const std::size_t count : counts_in_turn(op, world, turn)) {
         CollectiveSpec spec = flat_spec(op, Algorithm::mesh, world, count);
         spec.grid = grid;
-        prove_with_roots(proofs, spec);
+        proofs.prove_with_roots(spec);
       }
     }
   }
@@ -127,7 +93,33 @@ TEST(MeshProof, HoldsForSegments) {
         CollectiveSpec spec = flat_spec(op, Algorithm::mesh, grid.rows * grid.columns, 50);
         spec.grid = grid;
         spec.segment_elements = segment;
-        prove_with_roots(proofs, spec);
+        proofs.prove_with_roots(spec);
+      }
+    }
+  }
+}
+
+// Beyond what is swept: as far as programs are proved before they run, and a little further.
+TEST(LargeWorldProof, HoldsForFlatAlgorithmsAndGrids) {
+  Proofs proofs;
+  for (const int world : {48, 64, 96, 127, 128, 255}) {
+    for (const Algorithm algorithm : kPartAlgorithms) {
+      for (const Op op : kAllOps) {
+        if (supports(algorithm, op)) proofs.prove(large_spec(flat_spec(op, algorithm, world, 0)));
+      }
+    }
+  }
+}
+
+TEST(LargeWorldProof, HoldsForHosts) {
+  Proofs proofs;
+  for (const std::vector<int>& hosts :
+       {std::vector<int>(12, 8), std::vector<int>(8, 16), std::vector<int>{40, 50, 37}}) {
+    for (const Op op : kAllOps) {
+      for (const Algorithm part : kPartAlgorithms) {
+        if (!supports(part, op)) continue;
+        proofs.prove(large_spec(hierarchical_spec(op, hosts, part, part)));
+        proofs.prove(large_spec(hierarchical_spec(op, hosts, Algorithm::direct, part)));
       }
     }
   }
@@ -154,7 +146,7 @@ TEST_P(HierarchicalProof, HoldsForEveryHostShapeOfSmallWorlds) {
       for_each_pair(hosts, [&](CollectiveSpec spec) {
         for (const std::size_t count : counts_for(world)) {
           spec.count = count;
-          prove_with_roots(proofs, spec);
+          proofs.prove_with_roots(spec);
         }
       });
     }
@@ -233,7 +225,7 @@ TEST_P(HierarchicalProof, HoldsForSegments) {
     for_each_pair(hosts, [&](CollectiveSpec spec) {
       spec.count = 50;
       spec.segment_elements = 3;
-      prove_with_roots(proofs, spec);
+      proofs.prove_with_roots(spec);
     });
   }
 }

@@ -78,6 +78,13 @@ std::vector<GridShape> grids_up_to(int most) {
   return grids;
 }
 
+CollectiveSpec large_spec(CollectiveSpec spec) {
+  spec.count = 2 * static_cast<std::size_t>(spec.world) + 3;
+  spec.root = spec.op == Op::broadcast || spec.op == Op::reduce ? spec.world / 3 : 0;
+  spec.grid = squarest_grid(spec.world, true);
+  return spec;
+}
+
 std::vector<std::vector<int>> all_host_shapes(int world) {
   if (world == 0) return {{}};
   std::vector<std::vector<int>> shapes;

@@ -44,6 +44,9 @@ std::vector<Rank> roots_for(Op op, int world);
 // Every rows x columns up to `most` ranks, as a grid and as a torus.
 std::vector<GridShape> grids_up_to(int most);
 
+// The same with a root, a grid and a count that does not divide: what to try where there is time for one.
+CollectiveSpec large_spec(CollectiveSpec spec);
+
 // Every way to put `world` ranks on hosts.
 std::vector<std::vector<int>> all_host_shapes(int world);
 

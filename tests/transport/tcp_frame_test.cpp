@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/transport/tcp/frame.h"
 #include "lockstep/transport/tcp/limits.h"
 
@@ -122,7 +123,7 @@ TEST(TcpFrame, RefusesEveryFieldOutOfItsLimits) {
       {FrameType::bind, [](FrameHeader& h) { h.total = 0; }, "number of links"},
       {FrameType::bind, [](FrameHeader& h) { h.total = 17; }, "number of links"},
       {FrameType::bind, [](FrameHeader& h) { h.offset = 0; }, "world"},
-      {FrameType::bind, [](FrameHeader& h) { h.offset = (1 << 20) + 1; }, "world"},
+      {FrameType::bind, [](FrameHeader& h) { h.offset = kMaxWorld + 1; }, "world"},
       {FrameType::bind, [](FrameHeader& h) { h.envelope = kEnvelope; }, "contract"},
       {FrameType::eager, [](FrameHeader& h) { h.stream = 256; }, "stream"},
       {FrameType::eager, [](FrameHeader& h) { h.length = 0; }, "length"},

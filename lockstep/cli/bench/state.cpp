@@ -10,6 +10,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/base/world.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench/training_run.h"
 #include "lockstep/cli/output.h"
@@ -164,7 +165,7 @@ int run_memory_bench(const std::vector<std::string>& arguments, std::ostream& ou
   app.footer(kNotes);
   app.add_option("--preset", options.preset, "Model")->capture_default_str();
   app.add_option("--workers", options.workers, "Processes that train together on this host")
-      ->check(whole_number(1, rendezvous::kMaxWorld))
+      ->check(whole_number(1, kMaxWorld))
       ->capture_default_str();
   add_pretended_hosts(app, options.hosts);
   app.add_option("--seq-len", options.seq_len, "Tokens of a sequence")

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench/sizes.h"
 #include "lockstep/cli/bench/torch_command.h"
@@ -51,7 +52,7 @@ void declare(CLI::App& app, Texts& texts, TrainBenchOptions& options) {
   app.footer(kNotes);
   app.add_option("--preset", texts.preset, "Model")->capture_default_str();
   app.add_option("--workers", options.workers, "Processes that train together on this host")
-      ->check(whole_number(1, rendezvous::kMaxWorld))
+      ->check(whole_number(1, kMaxWorld))
       ->capture_default_str();
   app.add_option("--dtype", texts.dtype, "fp32 or bf16; fp16 without --against pytorch")
       ->capture_default_str();

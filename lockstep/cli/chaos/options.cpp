@@ -8,11 +8,11 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench/sizes.h"
 #include "lockstep/cli/bench/torch_command.h"
 #include "lockstep/cli/chaos/duration.h"
-#include "lockstep/rendezvous/placement.h"
 #include "lockstep/spec/load.h"
 #include "lockstep/spec/setting.h"
 #include "lockstep/spec/workload.h"
@@ -54,7 +54,7 @@ void declare(CLI::App& app, Texts& texts, ChaosOptions& options) {
   app.footer(kNotes);
   app.add_option("RUN.toml", texts.file, "The run file; every key is also a flag")->required();
   app.add_option("-n,--workers", options.faults.workers, "Processes that train together")
-      ->check(whole_number(2, rendezvous::kMaxWorld))
+      ->check(whole_number(2, kMaxWorld))
       ->capture_default_str();
   app.add_option("--mtbf", texts.mtbf, "Time between two faults, on average")->capture_default_str();
   app.add_option("--for", texts.duration, "Time during which faults come")->capture_default_str();

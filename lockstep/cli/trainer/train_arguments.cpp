@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/rendezvous/placement.h"
+#include "lockstep/base/world.h"
 
 namespace lockstep::cli {
 namespace {
@@ -23,9 +23,9 @@ int workers_of(const std::string& value) {
   } catch (const std::exception&) {
     read = 0;
   }
-  if (read != value.size() || count < 1 || count > rendezvous::kMaxWorld) {
+  if (read != value.size() || count < 1 || count > kMaxWorld) {
     throw UsageError(
-        fmt::format("--workers is '{}': expected a whole number from 1 to {}", value, rendezvous::kMaxWorld));
+        fmt::format("--workers is '{}': expected a whole number from 1 to {}", value, kMaxWorld));
   }
   return count;
 }

@@ -11,6 +11,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/base/world.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/checkpoint/json.h"
 #include "lockstep/cli/errors.h"
@@ -148,7 +149,7 @@ int verify(const std::vector<std::string>& arguments) {
   CLI::App app(kVerifySummary, "lockstep verify");
   app.add_option("RUN.toml", options.file, "The run file; every key is also a flag")->required();
   app.add_option("-n,--workers", options.workers, "Processes to compare with one")
-      ->check(whole_number(2, rendezvous::kMaxWorld))
+      ->check(whole_number(2, kMaxWorld))
       ->capture_default_str();
   add_pretended_hosts(app, options.hosts);
   app.add_option("--steps", options.steps, "How many steps, at most those of the run")

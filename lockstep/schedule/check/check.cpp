@@ -16,14 +16,14 @@
 namespace lockstep::schedule {
 
 std::string Violation::to_string() const {
-  std::string place = fmt::format("rank {}", rank);
+  std::string place = rank < 0 ? "all ranks" : fmt::format("rank {}", rank);
   if (round >= 0) place += fmt::format(", round {}", round);
   if (move >= 0) place += fmt::format(", move {}", move);
   if (range.end > range.begin) place += fmt::format(", elements [{}, {})", range.begin, range.end);
   return fmt::format("{}: {}", place, reason);
 }
 
-CheckResult check(const CollectiveSpec& spec, std::span<const Program> programs) {
+CheckResult check_without_formulas(const CollectiveSpec& spec, std::span<const Program> programs) {
   if (auto violation = check_rules(spec, programs)) return {.violation = violation, .cost = {}};
 
   Network network = gather_moves(programs);
@@ -42,6 +42,12 @@ CheckResult check(const CollectiveSpec& spec, std::span<const Program> programs)
   const ContentsResult contents = follow_contents(spec, programs, network, played.progress, expressions);
   result.violation =
       contents.violation ? contents.violation : check_contract(spec, contents.ranks, expressions);
+  return result;
+}
+
+CheckResult check(const CollectiveSpec& spec, std::span<const Program> programs) {
+  CheckResult result = check_without_formulas(spec, programs);
+  if (!result.violation) result.violation = compare_with_formulas(spec, result.cost);
   return result;
 }
 

@@ -36,7 +36,7 @@ class HostCarriage {
   // Returns the depth.
   int add(Carriage& whole, Algorithm algorithm, const Freight& freight,
           const std::vector<Rank>& members) const {
-    const Carriage part = carriage_of(algorithm, freight, squarest_grid(freight.world(), spec_.grid.torus));
+    const Carriage part = carriage_of(algorithm, freight, part_grid(freight.world()));
     add_sent(whole, part, members);
     return part.depth;
   }

@@ -196,7 +196,7 @@ class Hierarchy {
   Part part(Algorithm algorithm, Task task, Place place) const {
     task.count = task.chunks.back().end;
     task.segment_elements = spec_.segment_elements;
-    task.grid = squarest_grid(task.world(), spec_.grid.torus);
+    task.grid = part_grid(task.world());
     return {flat_algorithm(algorithm), std::move(task), std::move(place)};
   }
 

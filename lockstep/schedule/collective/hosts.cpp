@@ -39,4 +39,8 @@ int owners_per_host(const CollectiveSpec& spec) {
   return *std::min_element(spec.ranks_per_host.begin(), spec.ranks_per_host.end());
 }
 
+GridShape part_grid(int world) {
+  return squarest_grid(world, false);
+}
+
 }  // namespace lockstep::schedule

@@ -29,4 +29,7 @@ struct HostLayout {
 // 0 is the leader of its host. For rooted operations and the barrier always one.
 int owners_per_host(const CollectiveSpec& spec);
 
+// How ranks stand where a mesh is a part of a hierarchy: the most even grid, which is no torus.
+GridShape part_grid(int world);
+
 }  // namespace lockstep::schedule

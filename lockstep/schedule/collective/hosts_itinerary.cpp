@@ -32,7 +32,7 @@ class HostTravel {
 
  private:
   Itinerary among(Algorithm algorithm, Rank index, int size) const {
-    return flat_itinerary(algorithm, index, size, squarest_grid(size, spec_.grid.torus));
+    return flat_itinerary(algorithm, index, size, part_grid(size));
   }
 
   Party inside() const {

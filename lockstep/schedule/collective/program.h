@@ -42,8 +42,7 @@ namespace lockstep::schedule {
 
 inline constexpr Rank kLocal = -1;
 
-// Limits: ranks of a world, and sources of a move (what the kernels combine in one pass).
-inline constexpr int kMaxWorld = 4096;
+// The most sources of a move: what the kernels combine in one pass.
 inline constexpr std::size_t kMaxSources = 4096;
 
 // A piece of one of the buffers that the program is bound to.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/schedule/collective/collective.h"
 #include "lockstep/schedule/collective/program.h"
 

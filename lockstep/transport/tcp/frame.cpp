@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/transport/connect/wire.h"
 #include "lockstep/transport/tcp/limits.h"
 
@@ -41,7 +42,7 @@ void check_bind(const FrameHeader& header) {
   expect_value("length", header.length, 0);
   expect(header.total >= 1 && header.total <= kMaxLinksPerPeer, "number of links", header.total, "1 to 16");
   expect(header.sequence < header.total, "link", header.sequence, "less than the number of links");
-  expect(header.offset >= 1 && header.offset <= kMaxWorld, "world", header.offset, "1 to 2^20");
+  expect(header.offset >= 1 && header.offset <= kMaxWorld, "world", header.offset, "1 to 4096");
 }
 
 void check_eager(const FrameHeader& header) {

@@ -24,7 +24,6 @@ inline constexpr std::size_t kViewWindow = std::size_t{4} * 1024 * 1024;
 
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 48;
 inline constexpr std::size_t kMaxLinksPerPeer = 16;
-inline constexpr int kMaxWorld = 1 << 20;
 
 // Credits for messages that this rank has not offered yet: more than any program posts.
 inline constexpr std::size_t kMaxEarlyCredits = 1 << 16;

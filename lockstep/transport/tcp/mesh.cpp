@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 #include "lockstep/transport/tcp/frame.h"
 #include "lockstep/transport/tcp/limits.h"
 
@@ -28,8 +29,7 @@ constexpr int kLinksBetweenHosts = 2;
 constexpr std::chrono::seconds kBindTime{10};
 
 void check_options(const TcpOptions& options) {
-  if (options.world < 1 || options.world > tcp::kMaxWorld || options.rank < 0 ||
-      options.rank >= options.world) {
+  if (options.world < 1 || options.world > kMaxWorld || options.rank < 0 || options.rank >= options.world) {
     throw UsageError(fmt::format("rank {} does not fit a world of {}", options.rank, options.world));
   }
   if (options.addresses.size() < static_cast<std::size_t>(options.rank)) {
