@@ -31,7 +31,8 @@ thread_local std::size_t allocations_left = kPlenty;
 }  // namespace
 
 // These take the place of the library's in the whole program, also of those that do not throw: sanitizers
-// want memory to come and go by the same hands.
+// want memory to come and go by the same hands. Not inlined, or GCC sees a free()
+// of what new has given and warns.
 void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
   if (allocations_left == 0) return nullptr;
   if (allocations_left != kPlenty) --allocations_left;
@@ -42,10 +43,10 @@ void* operator new(std::size_t bytes) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
   std::free(memory);
 }
 
