@@ -51,7 +51,6 @@ void Execution::start_round() {
     const Port& port = binding.ports[peer.rank];
     peers_.push_back({.sent = port.sent, .received = port.received});
   }
-  spills_.clear();
   started_ = true;
   // Receives first: a peer that finds our offer also finds where its answer may land.
   for (const Script::Step& step : round.steps) post_receives(step);
@@ -69,9 +68,8 @@ void Execution::post_receives(const Script::Step& step) {
       continue;
     }
     std::byte*& received = received_[step.first_source + i];
-    received = step.kind == Script::Kind::receive
-                   ? address(*step.move->into)
-                   : spills_.emplace_back(std::make_unique<std::byte[]>(size)).get();
+    received =
+        step.kind == Script::Kind::receive ? address(*step.move->into) : binding.spills[sources[i].spill];
     port.channel->receive(binding.envelope, {received, size});
   }
 }
@@ -271,7 +269,6 @@ std::vector<Waiting> Execution::waiting() const {
 
 void Execution::release() {
   binding.script.reset();
-  spills_.clear();
 }
 
 void Execution::abandon() {

@@ -29,7 +29,8 @@ struct Binding {
   std::shared_ptr<const Script> script;  // shared with the plan
   std::span<Port> ports;                 // by rank of the program; must outlive the run
   std::vector<std::byte*> buffers;       // one for each buffer of the program, scratch included
-  std::vector<Bytes> scratch;            // the memory of those buffers that are scratch
+  std::vector<std::byte*> spills;        // one for each spill of the script
+  std::vector<Bytes> scratch;            // the memory of spills and of those buffers that are scratch
   transport::Envelope envelope;
   kernels::Combination arithmetic;  // divide_by: what finished values are divided by
 };
@@ -128,7 +129,6 @@ class Execution {
   std::vector<PeerState> peers_;
   std::vector<kernels::Operand> operands_;
   std::vector<std::byte*> destinations_;
-  std::vector<std::unique_ptr<std::byte[]>> spills_;
 };
 
 }  // namespace lockstep::comm

@@ -52,13 +52,19 @@ void ExecutionPool::bind(const Operation& operation, Execution& execution) {
   binding.arithmetic = operation.arithmetic;
   binding.buffers.reserve(program.buffer_elements.size());
   binding.buffers.assign(operation.buffers.begin(), operation.buffers.end());
-  binding.scratch.reserve(program.buffer_elements.size() - program.scratch_from);
+  binding.spills.clear();
+  const std::vector<std::size_t>& spills = operation.script->spill_elements();
+  binding.spills.reserve(spills.size());
+  binding.scratch.reserve(program.buffer_elements.size() - program.scratch_from + spills.size());
   execution.start();
+  const auto take = [&](std::size_t elements) {
+    binding.scratch.push_back(scratch_.take(elements * size_of(operation.arithmetic.dtype)));
+    return binding.scratch.back().data();
+  };
   for (std::size_t i = program.scratch_from; i < program.buffer_elements.size(); ++i) {
-    binding.scratch.push_back(
-        scratch_.take(program.buffer_elements[i] * size_of(operation.arithmetic.dtype)));
-    binding.buffers.push_back(binding.scratch.back().data());
+    binding.buffers.push_back(take(program.buffer_elements[i]));
   }
+  for (const std::size_t elements : spills) binding.spills.push_back(take(elements));
 }
 
 void ExecutionPool::take_back(Operation& operation) {

@@ -29,33 +29,38 @@ bool is_last_of_peer(const Move& move, std::size_t source) {
                       [from = move.sources[source].from](const auto& later) { return later.from == from; });
 }
 
-void append(Script::Round& round, const Move& move) {
-  const Script::Kind kind = kind_of(move);
-  round.steps.push_back({.move = &move,
-                         .kind = kind,
-                         .elements = schedule::elements_of(move),
-                         .first_source = static_cast<std::uint32_t>(round.sources.size()),
-                         .first_target = static_cast<std::uint32_t>(round.targets.size())});
-  for (std::size_t i = 0; i < move.sources.size(); ++i) {
-    Script::Source& source = round.sources.emplace_back();
-    source.from = move.sources[i].from;
-    if (source.from == kLocal) continue;
-    source.peer = index_of_peer(round.peers, source.from);
-    source.message = round.peers[source.peer].receives++;
-    source.in_place = kind == Script::Kind::combine && is_last_of_peer(move, i);
-  }
-  for (Rank to : move.send_to) {
-    const std::uint32_t peer = index_of_peer(round.peers, to);
-    round.targets.push_back({.to = to, .peer = peer, .message = round.peers[peer].sends++});
-  }
-}
-
 }  // namespace
 
 Script::Script(schedule::Program program) : program_(std::move(program)), rounds_(program_.rounds.size()) {
   for (std::size_t i = 0; i < rounds_.size(); ++i) {
     for (const Move& move : program_.rounds[i]) append(rounds_[i], move);
     for (const Peer& peer : rounds_[i].peers) hears_ |= peer.receives > 0;
+  }
+}
+
+void Script::append(Round& round, const Move& move) {
+  const Kind kind = kind_of(move);
+  round.steps.push_back({.move = &move,
+                         .kind = kind,
+                         .elements = schedule::elements_of(move),
+                         .first_source = static_cast<std::uint32_t>(round.sources.size()),
+                         .first_target = static_cast<std::uint32_t>(round.targets.size())});
+  for (std::size_t i = 0; i < move.sources.size(); ++i) {
+    Source& source = round.sources.emplace_back();
+    source.from = move.sources[i].from;
+    if (source.from == kLocal) continue;
+    source.peer = index_of_peer(round.peers, source.from);
+    source.message = round.peers[source.peer].receives++;
+    source.in_place = kind == Kind::combine && is_last_of_peer(move, i);
+    if (kind != Kind::combine || source.in_place) continue;
+    source.spill = round.spills++;
+    if (spill_elements_.size() < round.spills) spill_elements_.push_back(0);
+    std::size_t& room = spill_elements_[source.spill];
+    room = std::max(room, round.steps.back().elements);
+  }
+  for (Rank to : move.send_to) {
+    const std::uint32_t peer = index_of_peer(round.peers, to);
+    round.targets.push_back({.to = to, .peer = peer, .message = round.peers[peer].sends++});
   }
 }
 

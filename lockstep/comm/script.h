@@ -26,6 +26,7 @@ class Script {
     std::uint32_t peer = 0;     // index among the round's peers
     std::uint32_t message = 0;  // number
     bool in_place = false;      // read where it arrives
+    std::uint32_t spill = 0;    // else, for a combine: which spill of the round it waits in
   };
   struct Target {
     Rank to = 0;
@@ -50,6 +51,7 @@ class Script {
     std::vector<Source> sources;
     std::vector<Target> targets;
     std::vector<Peer> peers;
+    std::uint32_t spills = 0;  // messages that wait for others of the same peer
 
     std::span<const Source> sources_of(const Step& step) const {
       return std::span(sources).subspan(step.first_source, step.move->sources.size());
@@ -67,10 +69,15 @@ class Script {
   // Whether it receives anything. One that does not ends as soon as its messages are on their way.
   bool hears() const { return hears_; }
   const std::vector<Round>& rounds() const { return rounds_; }
+  // The elements that each spill must have room for; rounds use the same ones.
+  const std::vector<std::size_t>& spill_elements() const { return spill_elements_; }
 
  private:
+  void append(Round& round, const schedule::Move& move);
+
   schedule::Program program_;  // steps point into it
   std::vector<Round> rounds_;
+  std::vector<std::size_t> spill_elements_;
   bool hears_ = false;
 };
 

@@ -31,6 +31,20 @@ std::size_t segment_elements(std::size_t bytes, std::size_t element_bytes, int d
   return static_cast<std::size_t>(bounded) / element_bytes;
 }
 
+// Of several messages in which a rank sends its lanes all but the last wait at the receiver. In parts of this
+// size they stay in its caches.
+constexpr std::size_t kLanePartBytes = std::size_t{1} << 20;
+
+bool sends_lanes_in_several_messages(const std::vector<Subtree>& pieces) {
+  return !pieces.empty() && complete_subtrees(pieces.front().first, pieces.back().end()).size() > 1;
+}
+
+// Between hosts the wire is slower than memory, and another round costs more than it saves.
+std::size_t lane_segment_elements(const CollectiveSpec& spec, std::size_t element_bytes, bool one_host) {
+  const bool pays = one_host && std::ranges::any_of(spec.pieces, sends_lanes_in_several_messages);
+  return pays ? kLanePartBytes / element_bytes : 0;
+}
+
 // Copying one block from a message or to one, beside its bytes.
 constexpr double kCopyUs = 0.05;
 
@@ -169,6 +183,9 @@ CollectiveSpec complete_spec(CollectiveSpec spec, DType dtype, const Topology& t
       break;
     case Algorithm::hierarchical:
       spec.ranks_per_host = hosts;
+      break;
+    case Algorithm::direct:
+      spec.segment_elements = lane_segment_elements(spec, size_of(dtype), hosts.size() == 1);
       break;
     default:
       break;

@@ -262,10 +262,9 @@ void send_and_recv_around_the_ring(Communicator& world) {
 
 // --- Lanes
 
-void lane_sums_do_not_depend_on_ownership(Communicator& world) {
+void expect_lane_sums_without_ownership(Communicator& world, std::size_t count) {
   constexpr int kLanes = 8;
-  constexpr std::size_t kCount = 1003;
-  auto expected = reduced_values(kLanes, 10, DType::fp32, kCount, Values::rough, ReduceOp::sum);
+  auto expected = reduced_values(kLanes, 10, DType::fp32, count, Values::rough, ReduceOp::sum);
   std::vector<LaneOwnership> ownerships = {even_ownership(kLanes, world.size())};
   // All lanes on the last rank; all on the first; uneven.
   std::vector<double> weights(static_cast<std::size_t>(world.size()), 0.0);
@@ -285,9 +284,9 @@ void lane_sums_do_not_depend_on_ownership(Communicator& world) {
     }
     std::vector<std::vector<std::byte>> partials;
     for (const Subtree& piece : pieces[world.rank()]) {
-      partials.push_back(values_of(piece.first, 10, DType::fp32, kCount, Values::rough));
+      partials.push_back(values_of(piece.first, 10, DType::fp32, count, Values::rough));
     }
-    if (partials.empty()) partials.emplace_back(kCount * sizeof(float));
+    if (partials.empty()) partials.emplace_back(count * sizeof(float));
     std::vector<std::vector<std::byte>> again = partials;
 
     std::vector<Bytes> views(partials.begin(), partials.end());
@@ -297,10 +296,19 @@ void lane_sums_do_not_depend_on_ownership(Communicator& world) {
     views.assign(again.begin(), again.end());
     world.reduce_scatter_lanes(views, pieces);
     const Range chunk =
-        chunk_range(kCount, static_cast<std::size_t>(world.size()), static_cast<std::size_t>(world.rank()));
+        chunk_range(count, static_cast<std::size_t>(world.size()), static_cast<std::size_t>(world.rank()));
     EXPECT_SAME(part(again[0], chunk, DType::fp32), part(expected, chunk, DType::fp32), DType::fp32,
                 "{} lanes here, scattered", pieces[world.rank()].size());
   }
+}
+
+void lane_sums_do_not_depend_on_ownership(Communicator& world) {
+  expect_lane_sums_without_ownership(world, 1003);
+}
+
+// So many that few ranks of one host exchange their chunks in parts.
+void lane_sums_in_parts_do_not_either(Communicator& world) {
+  expect_lane_sums_without_ownership(world, 800'003);
 }
 
 // --- Groups, streams, asynchronous work
@@ -396,6 +404,7 @@ const std::vector<CollectiveCase>& collective_cases() {
       {"BarrierByEveryAlgorithm", barrier_by_every_algorithm},
       {"SendAndRecvAroundTheRing", send_and_recv_around_the_ring},
       {"LaneSumsDoNotDependOnOwnership", lane_sums_do_not_depend_on_ownership},
+      {"LaneSumsInPartsDoNotEither", lane_sums_in_parts_do_not_either},
       {"SplitIntoEvenAndOdd", split_into_even_and_odd},
       {"ManyOperationsInFlightOnAllStreams", many_operations_in_flight_on_all_streams},
       {"BackgroundWorkEndsWithoutBeingWaitedFor", background_work_ends_without_being_waited_for},

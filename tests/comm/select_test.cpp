@@ -103,6 +103,20 @@ TEST(Select, LanesAreForDirectAlone) {
   EXPECT_EQ(found[0].spec.algorithm, Algorithm::direct);
 }
 
+// Only there a message has to wait for another of the same rank.
+TEST(Select, LanesAreExchangedInPartsWhereARankOfThisHostSendsSeveralSubtrees) {
+  const auto part_of = [](std::vector<std::vector<Subtree>> pieces, const Topology& topology) {
+    CollectiveSpec wanted = spec_of(Op::all_reduce, 2, 10'000'000);
+    wanted.algorithm = Algorithm::direct;
+    wanted.pieces = std::move(pieces);
+    return complete_spec(wanted, DType::fp32, topology, {}).segment_elements;
+  };
+  EXPECT_EQ(part_of({{{0, 1}}, {{1, 1}, {2, 1}, {3, 1}}}, hosts({0, 0})), std::size_t{1} << 18);
+  EXPECT_EQ(part_of({{{0, 1}, {1, 1}}, {{2, 1}, {3, 1}}}, hosts({0, 0})), 0U) << "one subtree each";
+  EXPECT_EQ(part_of({{{0, 1}}, {{1, 1}, {2, 1}, {3, 1}}}, hosts({0, 1})), 0U) << "two hosts";
+  EXPECT_EQ(part_of({{}, {{0, 1}, {1, 1}}}, hosts({0, 0})), 0U) << "one has none";
+}
+
 TEST(Select, LatencyDecidesSmallOnesAndBytesDecideLargeOnes) {
   const Topology eight = hosts(std::vector<int>(8, 0));
   EXPECT_EQ(ranking(Op::all_reduce, 1, eight, true).front(), Algorithm::one_shot);

@@ -121,6 +121,18 @@ TEST(LaneTreeGenerate, OneLaneForEachRankIsPlainDirect) {
   EXPECT_EQ(programs_of(spec), plain);
 }
 
+// Chunks of 3 and 2 elements in parts of at most 2: a round for each, and the second has one element of both.
+TEST(LaneTreeGenerate, PartsFollowEachOther) {
+  CollectiveSpec spec = lane_spec({{{0, 1}}, {{1, 1}, {2, 2}}}, 5);
+  spec.segment_elements = 2;
+  const Program program = generate(spec, 0);
+  ASSERT_EQ(program.rounds.size(), 2U);
+  EXPECT_EQ(program.rounds[0].front().sources[0].slice, slice(0, 3, 4)) << "to the other rank";
+  EXPECT_EQ(program.rounds[0][1].into, slice(0, 0, 2)) << "here";
+  EXPECT_EQ(program.rounds[1].front().sources[0].slice, slice(0, 4, 5));
+  EXPECT_EQ(program.rounds[1][1].into, slice(0, 2, 3));
+}
+
 TEST(LaneTreeGenerate, AloneItAddsEverythingItself) {
   const CollectiveSpec spec = lane_spec({{{0, 1}, {1, 1}, {2, 2}}}, 5);
   const Program program = generate(spec, 0);

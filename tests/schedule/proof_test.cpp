@@ -285,5 +285,24 @@ TEST(LaneProof, HoldsForPiecesThatCouldBeOne) {
   }
 }
 
+TEST(LaneProof, HoldsInParts) {
+  Proofs proofs;
+  for (const int lanes : {4, 8}) {
+    for (int a = 0; a <= lanes; ++a) {
+      for (int b = a; b <= lanes; ++b) {
+        for (const std::size_t part : {1, 2, 5}) {
+          for (const Op op : {Op::all_reduce, Op::reduce_scatter}) {
+            for (const std::size_t count : {0, 1, 2, 3, 9, 23}) {
+              CollectiveSpec spec = single_lane_spec(op, {.first_lane = {0, a, b, lanes}}, count);
+              spec.segment_elements = part;
+              proofs.prove(spec);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::schedule::testing

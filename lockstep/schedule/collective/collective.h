@@ -74,7 +74,7 @@ struct CollectiveSpec {
   int world = 1;
   std::size_t count = 0;
   Rank root = 0;                     // broadcast and reduce
-  std::size_t segment_elements = 0;  // how finely tree and mesh pipeline; 0: not at all
+  std::size_t segment_elements = 0;  // how finely tree, mesh and lanes are cut; 0: not at all
   GridShape grid;                    // mesh: rows * columns == world
   std::vector<int> ranks_per_host;   // hierarchical: consecutive ranks share a host; sums to world, each >= 1
   Algorithm inner = Algorithm::direct;  // hierarchical: inside a host

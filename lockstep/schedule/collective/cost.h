@@ -15,7 +15,7 @@ struct PredictedCost {
   std::vector<std::size_t> elements_sent;  // by each rank
   std::size_t elements_combined = 0;       // additions, all ranks together
   int depth = 0;                           // messages that must follow one another
-  bool depth_is_bound = false;             // some hierarchies: there may be fewer than `depth`
+  bool depth_is_bound = false;  // some hierarchies, lanes in parts: there may be fewer than `depth`
 };
 
 // Throws UsageError where validate() would.

@@ -2,7 +2,8 @@
 //
 // The lane tree: direct, when ranks bring unequal numbers of lane partials. A rank first adds what it owns of
 // each complete subtree, as far as it can without others, and sends that to the owner of the chunk; the owner
-// adds the subtrees of all ranks in lane order.
+// adds the subtrees of all ranks in lane order. Chunks can be cut into parts, one after the other: of several
+// subtrees of a rank all but the last wait in the owner's memory, and those of a part stay in its caches.
 #include "lockstep/schedule/collective/lane_tree.h"
 
 #include <algorithm>
@@ -35,11 +36,23 @@ std::vector<OwnSubtree> own_subtrees(const std::vector<Subtree>& pieces) {
   return result;
 }
 
+// How many parts chunks are cut into: all alike, so that the ranks go from part to part together.
+std::size_t parts_of_chunks(const CollectiveSpec& spec) {
+  const std::size_t largest = chunk_range(spec.count, spec.world, 0).size();
+  if (spec.segment_elements == 0 || largest == 0) return 1;
+  return (largest + spec.segment_elements - 1) / spec.segment_elements;
+}
+
 class LaneTree {
  public:
   LaneTree(const CollectiveSpec& spec, Rank rank)
-      : spec_(spec), rank_(rank), subtrees_(own_subtrees(spec.pieces[rank])) {}
+      : spec_(spec), rank_(rank), parts_(parts_of_chunks(spec)), subtrees_(own_subtrees(spec.pieces[rank])) {}
 
+  void add_to(Program& program) {
+    for (part_ = 0; part_ < parts_; ++part_) add(program, round());
+  }
+
+ private:
   Round round() const {
     const bool returns = spec_.op == Op::all_reduce;
     const std::vector<Rank> peers = all_but(spec_.world, rank_);
@@ -54,8 +67,12 @@ class LaneTree {
     return round;
   }
 
- private:
-  Range chunk(Rank peer) const { return chunk_range(spec_.count, spec_.world, peer); }
+  // The part of the peer's chunk that is under way.
+  Range chunk(Rank peer) const {
+    const Range whole = chunk_range(spec_.count, spec_.world, peer);
+    const Range part = chunk_range(whole.size(), parts_, part_);
+    return {whole.begin + part.begin, whole.begin + part.end};
+  }
 
   // One message per subtree, added up in the buffer of its first piece on the way out.
   void add_sends(Round& round, Rank peer) const {
@@ -102,6 +119,8 @@ class LaneTree {
 
   const CollectiveSpec& spec_;
   Rank rank_;
+  std::size_t parts_;
+  std::size_t part_ = 0;
   std::vector<OwnSubtree> subtrees_;
 };
 
@@ -114,7 +133,7 @@ Program generate_lane_tree(const CollectiveSpec& spec, Rank rank) {
                   .buffer_elements = std::vector(buffers, spec.count),
                   .scratch_from = static_cast<std::uint32_t>(buffers),
                   .rounds = {}};
-  add(program, LaneTree(spec, rank).round());
+  LaneTree(spec, rank).add_to(program);
   return program;
 }
 
@@ -134,7 +153,9 @@ PredictedCost lane_tree_cost(const CollectiveSpec& spec) {
     has_result = has_result || (returns && peers * own > 0);
   }
   cost.elements_combined = (pieces - 1) * spec.count;
-  cost.depth = (contributes ? 1 : 0) + (has_result ? 1 : 0);
+  const auto parts = static_cast<int>(parts_of_chunks(spec));
+  cost.depth = parts * ((contributes ? 1 : 0) + (has_result ? 1 : 0));
+  cost.depth_is_bound = parts > 1;  // the last part may lack a chunk, and with it messages
   return cost;
 }
 
