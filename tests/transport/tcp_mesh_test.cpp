@@ -163,7 +163,7 @@ TEST_F(TcpRankZero, AFrameThatBreaksTheFormatClosesTheConnection) {
   EXPECT_THAT(found, AllOf(HasSubstr("rank 1 broke the protocol"), HasSubstr("magic")));
   EXPECT_FALSE(endpoint_->alive(1));
   EXPECT_THROW(endpoint_->channel(1, 9).pump(), DataError) << "all streams share the connection";
-  std::byte rest;
+  std::byte rest{};
   EXPECT_THROW(peer->read_all(Bytes(&rest, 1), soon()), PeerLost);
 }
 
@@ -175,7 +175,7 @@ TEST_F(TcpRankZero, AnOversizedLengthClosesTheConnectionBeforeThePayloadComes) {
   while (endpoint_->alive(1) && !deadline.passed()) std::this_thread::sleep_for(1ms);
   EXPECT_THAT(error_of<DataError>([&] { endpoint_->channel(1, 0).pump(); }),
               HasSubstr("length is 4294967295"));
-  std::byte rest;
+  std::byte rest{};
   EXPECT_THROW(peer->read_all(Bytes(&rest, 1), soon()), PeerLost);
 }
 
