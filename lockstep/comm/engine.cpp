@@ -87,10 +87,17 @@ void Engine::run(const std::shared_ptr<Operation>& operation) {
   wait(operation);
 }
 
+// Not by std::call_once: a thread may find no memory to begin with, and the flag of one that threw is not
+// left as it was everywhere.
+void Engine::need_background() {
+  if (has_background_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(background_mutex_);
+  if (!background_) background_.emplace([this](const std::stop_token& stop) { background_loop(stop); });
+  has_background_.store(true, std::memory_order_release);
+}
+
 void Engine::start(const std::shared_ptr<Operation>& operation) {
-  std::call_once(background_started_, [this] {
-    background_.emplace([this](const std::stop_token& stop) { background_loop(stop); });
-  });
+  need_background();
   operation->in_background = true;
   helm_.begin_in_background();
   try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,7 @@ class Engine {
 
   void forget_peer_memory();
 
+  void need_background();
   void background_loop(const std::stop_token& stop);
 
   const std::unique_ptr<transport::Endpoint> endpoint_;
@@ -82,7 +84,8 @@ class Engine {
   std::uint64_t forgotten_bytes_ = 0;  // of Runner::peer_bytes()
   std::uint32_t turns_ = 0;
   Clock::time_point last_look_{};
-  std::once_flag background_started_;
+  std::atomic<bool> has_background_ = false;
+  std::mutex background_mutex_;             // held while the thread is made
   std::optional<std::jthread> background_;  // last: joined before what it uses goes
 };
 
