@@ -17,7 +17,7 @@ void read_collectives(const std::vector<std::string>& arguments) {
   if (!fuzz::accepts<UsageError>([&] { options = cli::parse_bench_options(arguments, help); })) return;
   fuzz::require(options || !help.empty(), "without options there is help");
   if (!options) return;
-  fuzz::require(options->ranks >= 1 && options->ranks <= cli::kMaxBenchRanks,
+  fuzz::require(options->site.ranks >= 1 && options->site.ranks <= cli::kMaxBenchRanks,
                 "ranks are within their limits");
   fuzz::require(!options->ops.empty() && !options->bytes.empty(), "there is something to measure");
   fuzz::require(options->turns >= 1, "it is measured at least once");
