@@ -113,6 +113,24 @@ TEST_F(SentencePiece, RefusesWhatIsNoModel) {
               HasSubstr("token 1048576"));
 }
 
+// A message of the model's file: its field, as a tag, and its bytes.
+std::string field(char tag, const std::string& bytes) {
+  return std::string(1, tag) + static_cast<char>(bytes.size()) + bytes;
+}
+
+std::string piece(const std::string& text, char type) {
+  return field('\x0a', field('\x0a', text) + std::string("\x15\0\0\0\0\x18", 6) + type);
+}
+
+// The tree of pieces takes a zero for the end of one, and throws for what has none before it.
+TEST_F(SentencePiece, RefusesAPieceThatBeginsWithAZero) {
+  const std::string model = piece("<unk>", 2) + piece("<s>", 3) + piece("</s>", 3) + piece("a", 1) +
+                            piece(std::string("\0b", 2), 1) + field('\x12', "\x18\x01\x20\x08") +
+                            field('\x1a', field('\x0a', "identity") + "\x18\x01");
+  const std::string path = folder_.write("zero.model", model);
+  EXPECT_THAT(error_of<DataError>([&] { load_sentencepiece(path); }), HasSubstr("is no sentencepiece model"));
+}
+
 TEST_F(SentencePiece, PreparesACorpus) {
   const std::string prefix = folder_.path("corpus");
   ASSERT_EQ(cli::run({"prepare", folder_.path("text.txt"), "--tokenizer", folder_.path("t.model"), "--output",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/sentencepiece/tokenizer.h"
 
+#include <exception>
+
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
@@ -33,9 +35,8 @@ class PieceEncoder : public Encoder {
 class SentencePieceTokenizer : public Tokenizer {
  public:
   explicit SentencePieceTokenizer(const std::string& path) : model_(tokenizer_content(path)) {
-    const auto status = processor_.LoadFromSerializedProto(model_);
-    if (!status.ok())
-      throw DataError(fmt::format("{} is no sentencepiece model: {}", path, status.ToString()));
+    if (const std::string why = load(); !why.empty())
+      throw DataError(fmt::format("{} is no sentencepiece model: {}", path, why));
   }
 
   std::uint64_t vocab_size() const override { return static_cast<std::uint64_t>(processor_.GetPieceSize()); }
@@ -69,6 +70,16 @@ class SentencePieceTokenizer : public Tokenizer {
   std::string serialized() const override { return model_; }
 
  private:
+  // Why it cannot be, or nothing. The library returns most of its errors, but its tree of pieces throws.
+  std::string load() {
+    try {
+      const auto status = processor_.LoadFromSerializedProto(model_);
+      return status.ok() ? "" : status.ToString();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+
   std::string model_;
   Processor processor_;
 };
