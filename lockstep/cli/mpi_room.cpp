@@ -30,7 +30,7 @@ std::uint64_t segment_bytes(const rendezvous::Environment& environment) {
 std::filesystem::path mpi_memory_folder(const rendezvous::Environment& environment) {
   const auto given = environment.find("OMPI_MCA_btl_vader_backing_directory");
   if (given != environment.end()) return given->second;
-  const std::filesystem::path usual = "/dev/shm";
+  std::filesystem::path usual = "/dev/shm";
   if (::access(usual.c_str(), W_OK) == 0) return usual;
   std::error_code error;
   return std::filesystem::temp_directory_path(error);
