@@ -14,6 +14,7 @@ namespace lockstep::elastic {
 namespace {
 
 constexpr const char* kFinished = "the run is finished";
+constexpr const char* kHasLeft = "it has done everything";
 
 GenerationSize size_of(const CoordinatorOptions& options, int least) {
   return {.least = least, .most = options.max_members, .multiple = options.multiple};
@@ -142,6 +143,7 @@ void Coordinator::on(const Leave& leave, Time) {
   const auto known = known_.find(leave.member);
   const bool had_place = known == known_.end() ? is_member(leave.member) : !known->second.wants_place;
   if (known != known_.end()) known_.erase(known);
+  dismiss(leave.member, kHasLeft, true);
   if (!had_place || phase_ == Phase::finishing || phase_ == Phase::ended) return;
   phase_ = Phase::finishing;
   has_left_ = true;

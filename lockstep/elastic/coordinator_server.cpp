@@ -163,8 +163,6 @@ void CoordinatorServer::hear(Guest& guest, const FromMember& message) {
   if (member != guest.member || member == 0) throw DataError("a member speaks for another one");
   note(message);
   perform(coordinator_.hear(message, time()));
-  // The end of the connection tells it that it was heard.
-  if (std::holds_alternative<Leave>(message)) drop(guest, "it has left");
 }
 
 void CoordinatorServer::note(const FromMember& message) {

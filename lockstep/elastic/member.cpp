@@ -10,7 +10,7 @@ namespace lockstep::elastic {
 Member::Member(MemberId id, std::string host) : id_(id), host_(std::move(host)) {}
 
 Join Member::join(const Held& held, const std::string& reason) {
-  LOCKSTEP_CHECK(state_ != State::joining && state_ != State::gone, "a worker asks once for a place");
+  LOCKSTEP_CHECK(state_ == State::outside || has_place(), "a worker asks once for a place");
   state_ = State::joining;
   join_ = {.member = id_,
            .host = host_,
@@ -37,9 +37,8 @@ Vote Member::vote(std::int64_t step) {
 }
 
 Leave Member::leave() {
-  LOCKSTEP_CHECK(state_ != State::gone, "a worker leaves once");
-  state_ = State::gone;
-  has_left_ = true;
+  LOCKSTEP_CHECK(state_ != State::leaving && state_ != State::gone, "a worker leaves once");
+  state_ = State::leaving;
   return {.member = id_};
 }
 
@@ -85,7 +84,9 @@ std::optional<MemberEvent> Member::on(const Abandon& abandon) {
 
 std::optional<MemberEvent> Member::on(const Dismiss& dismiss) {
   if (state_ == State::gone) return std::nullopt;
+  const bool was_leaving = state_ == State::leaving;
   state_ = State::gone;
+  if (was_leaving) return Left{};
   return Refused{dismiss.is_over, dismiss.reason};
 }
 
@@ -100,7 +101,7 @@ std::optional<FromMember> Member::reconnect() {
     ++join_.attempt;
     return join_;
   }
-  if (has_left_) return Leave{.member = id_};
+  if (state_ == State::leaving) return Leave{.member = id_};
   return std::nullopt;
 }
 

@@ -49,13 +49,18 @@ struct Refused {
   std::string reason;
   bool operator==(const Refused&) const = default;
 };
-using MemberEvent = std::variant<Placed, Decided, GenerationEnded, Refused>;
+// The coordinator knows that it has done everything.
+struct Left {
+  bool operator==(const Left&) const = default;
+};
+using MemberEvent = std::variant<Placed, Decided, GenerationEnded, Refused, Left>;
 
 class Member {
  public:
-  // outside: has no place and does not ask for one. voted: has a place and waits for a decision. gone: has
-  // left or was dismissed.
-  enum class State { outside, joining, placed, voted, gone };
+  // outside: has no place and does not ask for one. voted: has a place and waits for a decision.
+  // leaving: has done everything, and does not know yet that the coordinator has heard it. gone: has left or
+  // was dismissed.
+  enum class State { outside, joining, placed, voted, leaving, gone };
 
   Member(MemberId id, std::string host);
 
@@ -64,7 +69,7 @@ class Member {
   Join join(const Held& held, const std::string& reason);  // outside; and placed or voted: it gives that up
   Begun begun(std::int64_t step);                          // placed
   Vote vote(std::int64_t step);                            // placed
-  Leave leave();                                           // not gone
+  Leave leave();                                           // neither leaving nor gone
   // At any time; the worker counts and says what it waits for, beside the coordinator.
   Beat beat(std::uint64_t progress, bool waits) const;
 
@@ -90,7 +95,6 @@ class Member {
   MemberId id_;
   std::string host_;
   State state_ = State::outside;
-  bool has_left_ = false;
   Generation generation_ = 0;
   RunId run_ = 0;                // of that generation
   std::int64_t step_ = kNoStep;  // begun, decided or voted for, whichever was last

@@ -139,15 +139,14 @@ class Membership::Impl {
     return *decided_;
   }
 
-  // The coordinator closes the connection when it has heard it; whoever ends before that may not be heard.
-  // One that is away at the moment hears it when it is back.
+  // Until the coordinator answers: whoever ends before that may not be heard. One that is away at the moment
+  // hears it when it is back.
   void leave() {
     std::unique_lock lock(mutex_);
     if (member_.state() == Member::State::gone) return;
     alarm_.ring(std::nullopt);
-    must_leave_ = true;
-    send_leave(member_.leave());
-    changed_.wait_for(lock, kLeaveTime, [this] { return away_ || (!must_leave_ && !channel_); });
+    send(member_.leave());
+    changed_.wait_for(lock, kLeaveTime, [this] { return away_ || member_.state() == Member::State::gone; });
   }
 
   void count_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
@@ -178,11 +177,6 @@ class Membership::Impl {
     }
   }
 
-  void send_leave(const FromMember& leave) {
-    send(leave);
-    if (channel_) must_leave_ = false;
-  }
-
   void lose_connection(const std::string& reason) {
     channel_.reset();
     away_since_ = Clock::now();
@@ -207,6 +201,7 @@ class Membership::Impl {
     dismissed_ = refused;
     alarm_.ring(refused.reason);
   }
+  void on(const Left&) { channel_.reset(); }
 
   // --- The thread of the connection
 
@@ -223,7 +218,7 @@ class Membership::Impl {
 
   bool is_needed() {
     const std::lock_guard lock(mutex_);
-    return !away_ && (channel_ || must_leave_ || member_.state() != Member::State::gone);
+    return !away_ && (channel_ || member_.state() != Member::State::gone);
   }
 
   bool has_connection() {
@@ -274,9 +269,7 @@ class Membership::Impl {
       ControlChannel channel = connect(kTryTime);
       const std::lock_guard lock(mutex_);
       channel_.emplace(std::move(channel));
-      const std::optional<FromMember> first = member_.reconnect();
-      if (!first) return;
-      must_leave_ ? send_leave(*first) : send(*first);
+      if (const std::optional<FromMember> first = member_.reconnect()) send(*first);
     } catch (const CommError& error) {
       const std::lock_guard lock(mutex_);
       if (Clock::now() - away_since_ < options_.reconnect_timeout) return;
@@ -301,7 +294,6 @@ class Membership::Impl {
   std::optional<Decision> decided_;
   std::string ended_;  // why the last generation has
   std::optional<Refused> dismissed_;
-  bool must_leave_ = false;          // and could not say so yet
   std::optional<std::string> away_;  // for too long
 
   Clock::time_point next_beat_ = Clock::now();  // of the thread alone

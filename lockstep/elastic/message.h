@@ -61,7 +61,8 @@ struct Vote {
   bool operator==(const Vote&) const = default;
 };
 
-// "I have done all that there was to do, and end."
+// "I have done all that there was to do, and end." A Dismiss answers it, and until then it is said again over
+// every new connection: one that ends tells nothing of what was heard.
 struct Leave {
   MemberId member = 0;
   bool operator==(const Leave&) const = default;
@@ -103,7 +104,7 @@ struct Abandon {
   bool operator==(const Abandon&) const = default;
 };
 
-// The run goes on without this member, or is over: end.
+// The run goes on without this member, or is over: end. Also the answer to Leave.
 struct Dismiss {
   bool is_over = false;  // the run; or else it goes on
   std::string reason = {};

@@ -14,7 +14,7 @@
 
 namespace lockstep::elastic {
 
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 inline constexpr std::size_t kHeaderBytes = transport::kMessageHeaderBytes;
 inline constexpr std::size_t kMaxHostBytes = 300;
 inline constexpr std::size_t kMaxReasonBytes = 1024;

@@ -125,9 +125,12 @@ TEST(Member, IsGoneWhenItIsDismissedOrLeaves) {
   EXPECT_EQ(dismissed.reconnect(), std::nullopt);
   Member left = placed();
   EXPECT_EQ(left.leave(), (Leave{4}));
-  EXPECT_EQ(left.hear(Dismiss{true, "finished"}), kNothing);
+  EXPECT_EQ(left.disconnect("reset by peer"), kNothing);
+  EXPECT_EQ(left.reconnect(), FromMember(Leave{4})) << "nobody has said that it was heard";
   EXPECT_EQ(left.hear(place(9, 7)), kNothing);
-  EXPECT_EQ(left.reconnect(), FromMember(Leave{4}));
+  EXPECT_EQ(left.hear(Dismiss{true, "finished"}), Happened(Left{}));
+  EXPECT_EQ(left.state(), State::gone);
+  EXPECT_EQ(left.reconnect(), std::nullopt);
 }
 
 TEST(Member, BeatsTellWhereItIs) {

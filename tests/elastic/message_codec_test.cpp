@@ -148,7 +148,7 @@ TEST(MessageCodec, HeadersThatAreNotOursAreRefused) {
     return error_of<DataError>([&] { header_of(message, Sender::member); });
   };
   EXPECT_THAT(changed(0, 'X'), HasSubstr("not a message"));
-  EXPECT_THAT(changed(4, 77), HasSubstr("version 77 of the protocol, expected 1"));
+  EXPECT_THAT(changed(4, 77), HasSubstr("version 77 of the protocol, expected 2"));
   EXPECT_THAT(changed(6, 99), HasSubstr("unknown type 99"));
   EXPECT_THAT(changed(7, 1), HasSubstr("not 0"));
   EXPECT_THAT(changed(8, 9), HasSubstr("a body of 9 bytes, at most 8"));

@@ -45,7 +45,7 @@ Brought Worker::brings() const {
 // --- The connection to the coordinator.
 
 void Worker::dial() {
-  if (control_ != nullptr || (member_.state() == Member::State::gone && !has_left())) return;
+  if (control_ != nullptr || member_.state() == Member::State::gone) return;
   CoordinatorProcess* const coordinator = world_.coordinator();
   if (coordinator == nullptr) return after(kRedialInterval, [this] { dial(); });
   control_ = &world_.network.dial(*this, *coordinator, kControl);

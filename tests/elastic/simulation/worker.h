@@ -70,6 +70,7 @@ class Worker : public Process {
   void on(const Decided& decided);
   void on(const GenerationEnded& ended);
   void on(const Refused& refused);
+  void on(const Left&) {}  // it ends after a while anyway
 
   // Training.
   void ask_for_place(const std::string& reason);
