@@ -125,7 +125,7 @@ TEST(Verify, JsonSaysWhatWasComparedAndWhatDiffers) {
   EXPECT_EQ(other.exit_code, 1) << other.error_output;
   const auto different = nlohmann::json::parse(other.output);
   EXPECT_EQ(different.at("identical"), false);
-  const auto difference = different.at("difference");
+  const auto& difference = different.at("difference");
   EXPECT_EQ(difference.at("step"), 1);
   EXPECT_EQ(difference.at("what"), "gradient");
   EXPECT_THAT(difference.at("tensor").get<std::string>(), HasSubstr("model."));

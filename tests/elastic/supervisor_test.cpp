@@ -42,7 +42,6 @@ using testing::Each;
 using testing::Eq;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 

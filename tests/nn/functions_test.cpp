@@ -110,7 +110,8 @@ TEST(Functions, Norms) {
 }
 
 TEST(Functions, Activations) {
-  expect_both_paths_agree({{{3, 40}}, {}, [](const Inputs& in, const Parameters&) { return gelu(in[0]); }});
+  expect_both_paths_agree(
+      {{{3, 40}}, {}, [](const Inputs& in, const Parameters&) { return nn::gelu(in[0]); }});
   expect_both_paths_agree(
       {{{3, 40}, {3, 40}}, {}, [](const Inputs& in, const Parameters&) { return swiglu(in[0], in[1]); }});
 }
