@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/elastic/agent_link.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/log.h"
 #include "lockstep/elastic/message_codec.h"
+#include "lockstep/elastic/pause.h"
 #include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/open_files.h"
 
@@ -19,6 +21,7 @@ namespace {
 // So long a try to reach the coordinator may keep this process from ending.
 constexpr std::chrono::milliseconds kTryTime{500};
 constexpr std::chrono::seconds kTimeForBrief{10};
+constexpr std::size_t kRememberedEnds = 64;
 
 transport::Descriptor open_event() {
   transport::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -69,9 +72,12 @@ ControlChannel AgentLink::connect(std::chrono::nanoseconds time) const {
 
 void AgentLink::run(ControlChannel channel, const std::stop_token& stop) {
   std::optional<ControlChannel> present = std::move(channel);
-  while (present && !stop.stop_requested()) {
+  while (present) {
     try {
-      listen(*present, stop);
+      return listen(*present, stop);
+    } catch (const DataError& error) {
+      put(Over{false, fmt::format("the coordinator is not understood: {}", error.what())});
+      return;
     } catch (const Error& error) {
       log::warning(fmt::format("the connection to the coordinator has ended: {}", error.what()));
       present.reset();  // before there is another one
@@ -80,33 +86,47 @@ void AgentLink::run(ControlChannel channel, const std::stop_token& stop) {
   }
 }
 
+// Until it is to stop.
 void AgentLink::listen(ControlChannel& channel, const std::stop_token& stop) {
-  bool has_told = false;  // another coordinator may be there than on the connection before
+  // Another coordinator may be there than on the connection before.
+  bool has_told = false;
+  std::uint64_t ended_told = 0;
   while (!stop.stop_requested()) {
     if (is_winding_up_ && !std::exchange(has_told, true)) {
       channel.send(encode(WindUp{fmt::format("the agent on {} was asked to end", rendezvous::host_name())}));
     }
-    for (const Ended& ended : take_ended()) channel.send(encode(ended));
+    for (const Ended& ended : news_of_ended(ended_told)) channel.send(encode(ended));
     std::array<pollfd, 2> entries = {{{wake_.get(), POLLIN, 0}, {channel.fd(), channel.events(), 0}}};
     if (!channel.has_more()) ::poll(entries.data(), entries.size(), -1);
     eventfd_t ignored = 0;
     ::eventfd_read(wake_.get(), &ignored);
     channel.flush();
-    for (const auto& [type, body] : channel.receive()) put(decode_to_agent(type, body));
+    for (const auto& [type, body] : channel.receive()) {
+      put(decode_to_agent(type, body));
+      has_heard_ = true;
+    }
   }
+  for (const Ended& ended : news_of_ended(ended_told)) channel.send(encode(ended));  // the last words
 }
 
 std::optional<ControlChannel> AgentLink::reconnect(const std::stop_token& stop) {
-  const Deadline limit = Deadline::after(options_.reconnect_timeout);
-  while (!stop.stop_requested()) {
+  if (std::exchange(has_heard_, false)) {
+    away_since_ = Clock::now();
+  } else {
+    pause(kTryTime, wake_.get());  // it hangs up as soon as it is called
+  }
+  std::string reason = "it hangs up without a word";
+  while (!stop.stop_requested() && Clock::now() - away_since_ < options_.reconnect_timeout) {
     try {
       return connect(kTryTime);
+    } catch (const AuthenticationError& error) {
+      reason = error.what();
+      pause(kTryTime, wake_.get());  // another one listens there, and has answered at once
     } catch (const CommError& error) {
-      if (!limit.passed()) continue;
-      put(Over{false, fmt::format("the coordinator is away: {}", error.what())});
-      break;
+      reason = error.what();
     }
   }
+  if (!stop.stop_requested()) put(Over{false, fmt::format("the coordinator is away: {}", reason)});
   return std::nullopt;
 }
 
@@ -116,9 +136,11 @@ void AgentLink::put(const ToAgent& order) {
   ::eventfd_write(news_.get(), 1);
 }
 
-std::vector<Ended> AgentLink::take_ended() {
+std::vector<Ended> AgentLink::news_of_ended(std::uint64_t& told) {
   const std::lock_guard lock(mutex_);
-  return std::exchange(ended_, {});
+  const std::uint64_t news = std::min<std::uint64_t>(ended_count_ - told, ended_.size());
+  told = ended_count_;
+  return {ended_.end() - static_cast<std::ptrdiff_t>(news), ended_.end()};
 }
 
 // --- The supervisor
@@ -145,6 +167,8 @@ void AgentLink::wind_up() {
 void AgentLink::lose(MemberId member, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   ended_.push_back({member, reason});
+  ++ended_count_;
+  if (ended_.size() > kRememberedEnds) ended_.pop_front();
   ::eventfd_write(wake_.get(), 1);
 }
 

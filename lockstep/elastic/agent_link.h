@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -54,7 +56,7 @@ class AgentLink final : public Control {
   void listen(ControlChannel& channel, const std::stop_token& stop);
   std::optional<ControlChannel> reconnect(const std::stop_token& stop);
   void put(const ToAgent& order);
-  std::vector<Ended> take_ended();
+  std::vector<Ended> news_of_ended(std::uint64_t& told);
 
   Options options_;
   std::string brief_;
@@ -63,10 +65,16 @@ class AgentLink final : public Control {
 
   transport::Descriptor news_;
   transport::Descriptor wake_;  // of the thread
+  // Of the thread alone.
+  bool has_heard_ = true;         // anything over the present connection; the brief over the first
+  Clock::time_point away_since_;  // while there is none that anything was heard over
+
   std::atomic<bool> is_winding_up_ = false;
   std::mutex mutex_;  // guards what follows
   std::vector<ToAgent> orders_;
-  std::vector<Ended> ended_;  // that the coordinator was not told of yet
+  // The last ones, told again over every new connection: what was sent on one that has ended may be lost.
+  std::deque<Ended> ended_;
+  std::uint64_t ended_count_ = 0;  // of all
 
   std::jthread thread_;  // the last: it uses the others
 };

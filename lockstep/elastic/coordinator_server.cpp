@@ -2,6 +2,7 @@
 #include "lockstep/elastic/coordinator_server.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -137,19 +138,25 @@ void CoordinatorServer::listen_to(Guest& guest) {
     guest.lost = fmt::format("its connection has ended: {}", error.what());
   } catch (const DataError& error) {
     guest.lost = fmt::format("what it says makes no sense: {}", error.what());
+    // Nobody else misses it.
+    if (guest.member == 0) log::warning(fmt::format("a stranger was turned away: {}", *guest.lost));
   }
 }
 
-// Those of this host their supervisor tells of.
+// Those of this host their supervisor tells of. One that has not spoken yet to this coordinator may be
+// awaited by it, as a member of the one before.
 void CoordinatorServer::hear(const Ended& ended) {
-  const auto found = known_.find(ended.member);
-  if (found == known_.end() || found->second.has_left) return;
-  const Known& known = found->second;
-  log::warning(fmt::format("{} was lost {}: {}",
-                           known.rank ? fmt::format("rank {}", *known.rank) : "a worker without a place",
-                           known.phase, ended.reason));
-  // What it said before and nobody has read yet counts no more.
-  if (Guest* guest = guest_of(ended.member)) drop(*guest, ended.reason);
+  if (const auto found = known_.find(ended.member); found != known_.end()) {
+    Known& known = found->second;
+    if (known.has_left || std::exchange(known.has_ended, true)) return;  // agents repeat themselves
+    log::warning(fmt::format("{} was lost {}: {}",
+                             known.rank ? fmt::format("rank {}", *known.rank) : "a worker without a place",
+                             known.phase, ended.reason));
+  }
+  if (Guest* guest = guest_of(ended.member)) {
+    listen_to(*guest);  // it may have left
+    drop(*guest, ended.reason);
+  }
   lose(ended.member, ended.reason);
 }
 
@@ -272,10 +279,19 @@ void CoordinatorServer::tell_failed_start() {
   failed_starts_ = count;
 }
 
+// A worker that has no place in the new generation is not what it was in the last one.
+void CoordinatorServer::forget_ranks_of_others(const Place& place) {
+  const std::set<MemberId> members(place.members.begin(), place.members.end());
+  for (auto& [member, known] : known_) {
+    if (!members.contains(member)) known.rank.reset();
+  }
+}
+
 void CoordinatorServer::perform(const Send& send) {
   FromCoordinator message = send.message;
   Known& known = known_[send.to];
   if (auto* place = std::get_if<Place>(&message)) {
+    if (place->rank == 0) forget_ranks_of_others(*place);
     place->rendezvous_port = meeting_of(*place);
     known.rank = place->rank;
     known.phase = fmt::format("while generation {} came together", place->generation);

@@ -70,6 +70,7 @@ class CoordinatorServer final : public Control {
     std::string phase = "before it had a place";
     bool has_trained = false;
     bool has_left = false;
+    bool has_ended = false;  // an agent has told
   };
 
   // The log cannot be written.
@@ -101,6 +102,7 @@ class CoordinatorServer final : public Control {
   void tell_failed_start();
   void tell_shortage();
   void perform(const Send& send);
+  void forget_ranks_of_others(const Place& place);
   bool record(const Record& record);  // false: not now
   void perform(const Fence& fence);
   void perform(const End& end);

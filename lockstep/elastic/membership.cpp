@@ -19,6 +19,7 @@
 #include "lockstep/elastic/control_channel.h"
 #include "lockstep/elastic/member_id.h"
 #include "lockstep/elastic/message_codec.h"
+#include "lockstep/elastic/pause.h"
 #include "lockstep/rendezvous/open_files.h"
 
 namespace lockstep::elastic {
@@ -29,6 +30,7 @@ using std::chrono::milliseconds;
 // So long a try to reach the coordinator may keep this process from ending.
 constexpr milliseconds kTryTime{500};
 constexpr std::chrono::seconds kLeaveTime{5};
+constexpr std::chrono::milliseconds kTurnedAwayPause{100};
 
 Membership::Options with_id(Membership::Options options) {
   if (options.id == 0) options.id = draw_id();
@@ -179,7 +181,12 @@ class Membership::Impl {
 
   void lose_connection(const std::string& reason) {
     channel_.reset();
-    away_since_ = Clock::now();
+    const auto now = Clock::now();
+    if (now - connected_since_ >= kTryTime) {
+      away_since_ = next_try_ = now;
+    } else {
+      next_try_ = now + kTurnedAwayPause;  // one that hangs up as soon as it is called is not back
+    }
     tell(member_.disconnect(fmt::format("the connection to the coordinator has ended: {}", reason)));
     changed_.notify_all();
     wake();
@@ -251,7 +258,8 @@ class Membership::Impl {
     } catch (const PeerLost& error) {
       return lose_connection(error.what());
     } catch (const DataError& error) {
-      return lose_connection(error.what());
+      lose_connection(error.what());
+      return give_up(fmt::format("the coordinator is not understood: {}", error.what()));
     }
     if (next_beat_ > Clock::now()) return;
     next_beat_ = Clock::now() + options_.beat_interval;
@@ -265,17 +273,35 @@ class Membership::Impl {
   }
 
   void reconnect() {
+    if (const auto wait = time_to_next_try(); wait.count() > 0) return pause(wait, wake_.get());
     try {
       ControlChannel channel = connect(kTryTime);
       const std::lock_guard lock(mutex_);
       channel_.emplace(std::move(channel));
+      connected_since_ = Clock::now();
       if (const std::optional<FromMember> first = member_.reconnect()) send(*first);
     } catch (const CommError& error) {
       const std::lock_guard lock(mutex_);
-      if (Clock::now() - away_since_ < options_.reconnect_timeout) return;
-      away_ = fmt::format("the coordinator is away: {}", error.what());
-      changed_.notify_all();
+      next_try_ = Clock::now() + kTurnedAwayPause;
+      give_up_if_late(error.what());
     }
+  }
+
+  milliseconds time_to_next_try() {
+    const std::lock_guard lock(mutex_);
+    const auto wait = std::chrono::ceil<milliseconds>(next_try_ - Clock::now());
+    if (wait.count() > 0) give_up_if_late("it hangs up as soon as it is called");
+    return wait;
+  }
+
+  // With the lock.
+  void give_up_if_late(const std::string& reason) {
+    if (Clock::now() - away_since_ < options_.reconnect_timeout) return;
+    give_up(fmt::format("the coordinator is away: {}", reason));
+  }
+  void give_up(const std::string& reason) {
+    away_ = reason;
+    changed_.notify_all();
   }
 
   void wake() const { ::eventfd_write(wake_.get(), 1); }
@@ -288,8 +314,10 @@ class Membership::Impl {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   Member member_;
-  std::optional<ControlChannel> channel_;  // none while the coordinator is away
-  Clock::time_point away_since_{};
+  std::optional<ControlChannel> channel_;             // none while the coordinator is away
+  Clock::time_point connected_since_ = Clock::now();  // the last time
+  Clock::time_point away_since_ = Clock::now();
+  Clock::time_point next_try_{};
   std::optional<Place> placed_;
   std::optional<Decision> decided_;
   std::string ended_;  // why the last generation has

@@ -16,7 +16,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/elastic/agent_link.h"
 #include "lockstep/elastic/coordinator_server.h"
+#include "lockstep/elastic/message_codec.h"
 
 #include "tests/checkpoint/test_disks.h"
 #include "tests/elastic/served_coordinator.h"
@@ -30,6 +32,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::error_of;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 // Full for as long as it is said to be.
 class FullDisk : public checkpoint::testing::HastyDisk {
@@ -211,6 +214,107 @@ TEST_F(Members, LeaveACoordinatorThatWasAway) {
     EXPECT_TRUE(server.standing(first->id()).has_left.value_or(false));
     EXPECT_TRUE(server.end() && server.end()->is_finished);
   });
+}
+
+TEST_F(Members, WithoutAPlaceInTheNewGenerationHaveNoRank) {
+  CoordinatorServer::Options pairs = options(4);
+  pairs.coordinator.multiple = 2;
+  server_ = std::make_unique<ServedCoordinator>(pairs);
+  std::vector<std::unique_ptr<Membership>> members;
+  for (int i = 0; i < 4; ++i) members.push_back(member());
+  take_places({members[0].get(), members[1].get(), members[2].get(), members[3].get()}, {});
+  members.pop_back();
+  std::latch placed(2);
+  std::vector<std::future<void>> ends;
+  for (const auto& one : members) {
+    ends.push_back(std::async(std::launch::async, [&placed, one = one.get()] {
+      one->take_place({}, "a member is lost");
+      placed.count_down();
+    }));
+  }
+  placed.wait();
+  std::vector<std::string> names;
+  server_->with([&](CoordinatorServer& server) {
+    for (const auto& one : members) names.push_back(server.standing(one->id()).name);
+  });
+  EXPECT_THAT(names, UnorderedElementsAre("", "rank 0", "rank 1"));
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!names[i].empty()) members[i]->leave();
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!names[i].empty()) continue;
+    EXPECT_THROW(ends[i].get(), Dismissed);
+  }
+}
+
+// Whoever listens where the coordinator was.
+class OtherListener {
+ public:
+  OtherListener(const transport::Address& address, const transport::Credentials& credentials,
+                std::vector<std::byte> greeting)
+      : listener_(address, credentials), greeting_(std::move(greeting)) {}
+
+ private:
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (auto newcomer = listener_.try_accept()) {
+        ControlChannel channel(std::move(newcomer->connection), Sender::member);
+        if (!greeting_.empty()) channel.send(greeting_);
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+  transport::Listener listener_;
+  std::vector<std::byte> greeting_;
+  std::jthread thread_{[this](const std::stop_token& stop) { run(stop); }};  // the last: it uses the others
+};
+
+TEST_F(Members, GiveUpACoordinatorThatHangsUpOrIsNotUnderstood) {
+  std::vector<std::byte> of_another_version = encode(FromCoordinator(Dismiss{true, "hello"}));
+  of_another_version[4] = std::byte{77};
+  for (const auto& [greeting, what] :
+       {std::pair(std::vector<std::byte>(), "hangs up"), std::pair(of_another_version, "version 77")}) {
+    serve(1);
+    Membership::Options impatient;
+    impatient.coordinator = server_->address();
+    impatient.credentials = credentials();
+    impatient.reconnect_timeout = 1s;
+    Membership first(impatient);
+    server_.reset();
+    const OtherListener other(impatient.coordinator, credentials(), greeting);
+    EXPECT_THAT(error_of<CommError>([&] { first.take_place({}, "new"); }), HasSubstr(what));
+  }
+}
+
+TEST_F(Members, WhoseAgentEndsWithThemAreLost) {
+  CoordinatorServer::Options patient = options(1);
+  patient.coordinator.beat_timeout = 1h;
+  server_ = std::make_unique<ServedCoordinator>(patient);
+  const auto first = member();
+  const Generation generation = first->take_place({}, "new").generation;
+  const auto second = member();
+  {
+    AgentLink agent({.coordinator = server_->address(), .credentials = credentials()});
+    agent.lose(first->id(), "killed by signal 9");
+  }
+  EXPECT_GT(second->take_place({}, "new").generation, generation);
+}
+
+TEST_F(Members, ThatEndWhileTheCoordinatorIsAwayAreLostWhenItIsBack) {
+  serve(1);
+  AgentLink agent({.coordinator = server_->address(), .credentials = credentials()});
+  auto first = member();
+  const Generation generation = first->take_place({}, "new").generation;
+  const std::uint16_t port = server_->address().port;
+  server_.reset();
+  const MemberId ended = first->id();
+  first.reset();
+  agent.lose(ended, "killed by signal 9");
+  CoordinatorServer::Options patient = options(1, port);
+  patient.coordinator.beat_timeout = patient.coordinator.join_timeout = 1h;
+  server_ = std::make_unique<ServedCoordinator>(patient);
+  EXPECT_GT(member()->take_place({}, "new").generation, generation);
 }
 
 TEST_F(Members, OfAnotherRunInTheSamePlaceHaveDecidedNothing) {
