@@ -12,9 +12,10 @@
 // on each stream. Calls from several threads are allowed; calls on one stream must then be ordered by the
 // caller.
 //
-// Errors: UsageError for arguments that this rank alone can see are wrong (the group stays usable);
-// ContractMismatch, PeerLost, Timeout, Aborted otherwise. After one of these the group is unusable: every
-// later call raises Aborted with the first reason. Other groups go on.
+// Errors: UsageError for arguments that this rank alone can see are wrong, std::system_error when there is no
+// thread for the first call in the background (the group stays usable); ContractMismatch, PeerLost, Timeout,
+// Aborted otherwise, and DataError when a peer sends what breaks the format. After one of these the group is
+// unusable: every later call raises Aborted with the first reason. Other groups go on.
 // What a failed operation left in its buffers is undefined, and a peer on this host that has not noticed the
 // failure may still write into registered ones: do not use them again. Their memory is not given out a second
 // time.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/comm/engine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <utility>
@@ -19,6 +20,10 @@ using namespace std::chrono_literals;
 // How often operations that do not move are looked at. Well below the 100 ms within which ranks that disagree
 // must know.
 constexpr auto kLookInterval = 10ms;
+// A look asks every peer. Where there are thousands, that takes longer than the interval, and there must be
+// time for moving bytes, too.
+constexpr int kLookShare = 10;
+constexpr auto kLongestLookInterval = 100ms;
 // How many turns without a sleep may pass before the clock is read.
 constexpr std::uint32_t kTurnsPerClock = 256;
 
@@ -155,9 +160,11 @@ void Engine::turn_until(Condition until) {
       time_passed = idle_.pause(kLookInterval);
     }
     const bool may_look = time_passed || ++turns_ % kTurnsPerClock == 0;
-    if (!may_look || Clock::now() - last_look_ < kLookInterval) continue;
-    last_look_ = Clock::now();
+    const Clock::time_point now = Clock::now();
+    if (!may_look || now < next_look_) continue;
     runner_.look_at_stalled();
+    next_look_ = now + std::clamp<Clock::duration>(kLookShare * (Clock::now() - now), kLookInterval,
+                                                   kLongestLookInterval);
   }
 }
 

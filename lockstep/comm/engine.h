@@ -83,7 +83,7 @@ class Engine {
   std::size_t peer_memory_limit_ = std::numeric_limits<std::size_t>::max();
   std::uint64_t forgotten_bytes_ = 0;  // of Runner::peer_bytes()
   std::uint32_t turns_ = 0;
-  Clock::time_point last_look_{};
+  Clock::time_point next_look_{};
   std::atomic<bool> has_background_ = false;
   std::mutex background_mutex_;             // held while the thread is made
   std::optional<std::jthread> background_;  // last: joined before what it uses goes

@@ -14,13 +14,14 @@ namespace {
 
 // Up to this world every rank proves the programs of all ranks before it runs its own: once for each spec, in
 // 1 to 50 ms of one core for 128 ranks (all_reduce by direct 10, all_to_all round a ring 43), in a tenth for
-// 64. It grows with the square to the cube of the world. Beyond, programs run that were not proved
-// themselves: their generators were, by the sweep in tests/schedule (docs/algorithms.md says for which
-// worlds).
+// 64; for lanes that move in parts, so long for each part. It grows with the square to the cube of the world.
+// Beyond, programs run that were not proved themselves: their generators were, by the sweep in tests/schedule
+// (docs/algorithms.md says for which worlds).
 constexpr int kLargestProvedWorld = 128;
 
-// Callers with ever new sizes must not fill the memory; those with a few sizes never reach this.
-constexpr std::size_t kMostPlans = 4096;
+// Callers with ever new sizes must not fill the memory; those with a few sizes never reach this. A large
+// buffer that moves in parts has a long program, so it is moves that are counted, at some 300 bytes each.
+constexpr std::size_t kMostMoves = std::size_t{1} << 18;
 
 void prove(const schedule::CollectiveSpec& spec) {
   std::vector<schedule::Program> programs;
@@ -50,7 +51,12 @@ std::shared_ptr<const Plan> Planner::plan(const PlanRequest& request) {
   const std::lock_guard lock(mutex_);
   if (const auto known = plans_.find(request); known != plans_.end()) return known->second;
   std::shared_ptr<const Plan> made = make(request);
-  if (plans_.size() >= kMostPlans) plans_.clear();
+  const std::size_t moves = made->script->moves() + 1;
+  if (moves_ + moves > kMostMoves) {
+    plans_.clear();
+    moves_ = 0;
+  }
+  moves_ += moves;
   return plans_.emplace(request, std::move(made)).first->second;
 }
 

@@ -63,6 +63,7 @@ class Planner {
   Topology topology_;
   LinkModel model_;
   std::mutex mutex_;
+  std::size_t moves_ = 0;  // of all plans
   std::unordered_map<PlanRequest, std::shared_ptr<const Plan>, Hash> plans_;
 };
 

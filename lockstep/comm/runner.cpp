@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // More than writing a long message into the memory of a peer takes.
-constexpr auto kWritingPatience = 200ms;
+constexpr auto kPeerPatience = 200ms;
 
 // Short enough to need no memory.
 constexpr const char* kNoMemory = "no memory left";
@@ -299,7 +299,7 @@ void Runner::break_group(const std::shared_ptr<Operation>& operation, const std:
   each_of_group(operation, [](const auto& other) {
     if (other->execution) other->execution->abandon();
   });
-  const Deadline patience = Deadline::after(kWritingPatience);
+  const Deadline patience = Deadline::after(kPeerPatience);
   each_of_group(operation, [&](const auto& other) {
     if (other->execution) {
       other->execution->settle(patience);

@@ -64,4 +64,10 @@ void Script::append(Round& round, const Move& move) {
   }
 }
 
+std::size_t Script::moves() const {
+  std::size_t moves = 0;
+  for (const Round& round : rounds_) moves += round.steps.size();
+  return moves;
+}
+
 }  // namespace lockstep::comm

@@ -69,6 +69,7 @@ class Script {
   // Whether it receives anything. One that does not ends as soon as its messages are on their way.
   bool hears() const { return hears_; }
   const std::vector<Round>& rounds() const { return rounds_; }
+  std::size_t moves() const;
   // The elements that each spill must have room for; rounds use the same ones.
   const std::vector<std::size_t>& spill_elements() const { return spill_elements_; }
 

@@ -84,8 +84,8 @@ class Channel {
   // still arrives is dropped.
   virtual void abandon() = 0;
 
-  // Of an abandoned channel: false while the peer is still writing where it was allowed to before. It stops
-  // by itself, unless it is frozen.
+  // Of an abandoned channel: false while the peer is still writing or reading where it was allowed to before.
+  // It stops by itself, unless it is frozen.
   virtual bool settled() const { return true; }
 };
 

@@ -37,6 +37,23 @@ TEST(Planner, AnswersEqualRequestsFromMemory) {
   EXPECT_NE(plans.plan(other), direct);
 }
 
+// So many moves as a large buffer has in parts fill it sooner than so many small plans.
+TEST(Planner, ForgetsPlansWhenTheyHaveManyMoves) {
+  const auto kept_after = [](const PlanRequest& kind, std::size_t plans) {
+    Planner planner_of_four = planner(0, 4);
+    const auto first = planner_of_four.plan(all_reduce());
+    PlanRequest request = kind;
+    for (std::size_t i = 0; i < plans; ++i, ++request.count) planner_of_four.plan(request);
+    return planner_of_four.plan(all_reduce()) == first;
+  };
+  EXPECT_TRUE(kept_after(all_reduce(Algorithm::direct), 1000));
+  PlanRequest long_one = all_reduce(Algorithm::tree);
+  long_one.count = std::size_t{1} << 28;
+  const std::size_t moves = planner(0, 4).plan(long_one)->script->moves();
+  RecordProperty("moves", static_cast<int>(moves));
+  EXPECT_FALSE(kept_after(long_one, (std::size_t{1} << 18) / moves + 1));
+}
+
 TEST(Planner, RefusedRequestsTakeNoPlaceInMemory) {
   Planner plans = planner();
   const auto kept = plans.plan(all_reduce());

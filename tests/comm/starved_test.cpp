@@ -19,9 +19,11 @@
 #include "lockstep/base/error.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/transport/loopback/endpoint.h"
+#include "lockstep/transport/tcp/limits.h"
 
 #include "tests/comm/failures.h"
 #include "tests/support/ranks.h"
+#include "tests/transport/tcp_world.h"
 
 namespace {
 
@@ -140,6 +142,20 @@ TEST(Starved, SoDoMessages) {
       std::copy(two.begin(), two.end(), reinterpret_cast<float*>(data.data()));
     }
   });
+}
+
+// What is half written needs a copy. Without memory for one the connection ends: nothing may read later what
+// the caller has freed.
+TEST(Starved, MessagesUnderWayCanAlwaysBeGivenUp) {
+  auto world = transport::make_tcp_world(2, 1);
+  fill_socket(*world[0], 1, std::vector<std::byte>(transport::tcp::kEagerBytes));
+  const Starved starved = with_memory_for(0, [&] {
+    for (transport::StreamId stream = 0; stream < transport::kMaxStreams; ++stream) {
+      world[0]->channel(1, stream).abandon();
+    }
+  });
+  EXPECT_FALSE(starved.threw);
+  EXPECT_FALSE(world[0]->alive(1));
 }
 
 }  // namespace

@@ -122,6 +122,33 @@ TEST_F(MemoryChannelTest, AnAbandonedChannelIsSettledWhenThePeerStopsWriting) {
   EXPECT_TRUE(right_.settled());
 }
 
+TEST_F(MemoryChannelTest, AnAbandonedChannelIsSettledWhenThePeerStopsReading) {
+  for (const bool gives_up : {false, true}) {
+    left_.send(kEnvelope, Bytes(shared_).first(100'000));
+    right_.receive_view(kEnvelope, 100'000);
+    EXPECT_EQ(right_.view().data(), shared_.data());
+    if (!gives_up) {
+      right_.consume(100'000);
+      left_.pump();
+      continue;
+    }
+    left_.abandon();
+    EXPECT_FALSE(left_.settled());
+    right_.consume(10);
+    EXPECT_FALSE(left_.settled());
+    right_.abandon();
+    EXPECT_TRUE(left_.settled());
+  }
+}
+
+TEST_F(MemoryChannelTest, ThePeerOfAnAbandonedChannelMayNotReadAnyMore) {
+  left_.send(kEnvelope, Bytes(shared_).first(100'000));
+  left_.abandon();
+  right_.receive_view(kEnvelope, 100'000);
+  EXPECT_TRUE(right_.view().empty());
+  EXPECT_TRUE(left_.settled());
+}
+
 TEST_F(MemoryChannelTest, ThePeerOfAnAbandonedChannelMayNotWriteAnyMore) {
   right_.receive(kEnvelope, Bytes(shared_).first(100'000));
   right_.abandon();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -11,13 +12,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/transport/shm/endpoint.h"
+#include "lockstep/transport/shm/passing.h"
 
 #include "tests/support/files.h"
 #include "tests/transport/conformance.h"
+#include "tests/transport/open_files.h"
 #include "tests/transport/shm_world.h"
 
 namespace lockstep::transport {
@@ -84,6 +88,20 @@ TEST(Shm, UntouchedStreamsTakeNoMemory) {
   const std::ptrdiff_t before = resident_pages();
   world[0]->channel(1, 200).pump();
   EXPECT_LT(resident_pages() - before, 16);
+}
+
+// Then the kernel delivers the message and leaves out what was passed with it.
+TEST(Shm, SaysThatNoDescriptorIsFree) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const Descriptor here(ends[0]);
+  const Descriptor there(ends[1]);
+  std::array<std::byte, 4> message{};
+  const std::array<int, 1> passed = {STDERR_FILENO};
+  ASSERT_EQ(pass(there.get(), message, passed), Passing::done);
+  std::vector<Descriptor> received;
+  const test::OpenFilesLimit limit(0);
+  EXPECT_THAT(error_of([&] { receive_passed(here.get(), message, 1, received); }), HasSubstr("ulimit -n"));
 }
 
 TEST(Shm, SaysHowMuchMemoryIsMissing) {

@@ -19,29 +19,6 @@ using namespace std::chrono_literals;
 
 constexpr StreamId kFailed = 7;
 
-// Offers small messages on all streams, far more than the system buffers, and writes until nothing moves.
-void fill_socket(Endpoint& from, Rank to, const std::vector<std::byte>& payload) {
-  const std::size_t each = tcp::kEagerBudget / (payload.size() + tcp::kEagerOverhead);
-  for (StreamId stream = 0; stream < kMaxStreams; ++stream) {
-    for (std::size_t i = 0; i < each; ++i) from.channel(to, stream).send({1, 1}, payload);
-  }
-  const auto written = [&] {
-    std::uint64_t messages = 0;
-    for (StreamId stream = 0; stream < kMaxStreams; ++stream)
-      messages += from.channel(to, stream).sends_done();
-    return messages;
-  };
-  // The system goes on moving bytes for a while after the first refusal: it delays acknowledgements.
-  std::uint64_t before = 0;
-  for (int quiet = 0; quiet < 100; ++quiet) {
-    for (int i = 0; i < 200; ++i) from.channel(to, 0).pump();
-    if (written() != before) quiet = 0;
-    before = written();
-    std::this_thread::sleep_for(1ms);
-  }
-  ASSERT_LT(before, each * kMaxStreams) << "the system takes everything";
-}
-
 // After a failure nobody may drive for long: the report must leave with the call, though the socket is full.
 TEST(TcpFailure, ReachesAPeerThatReadsThroughAFullSocket) {
   const std::vector<std::byte> payload(tcp::kEagerBytes);
@@ -72,6 +49,23 @@ TEST(TcpEndpoint, KnowsWhoSharesItsHost) {
   const auto world = make_tcp_world(2, 1);
   EXPECT_TRUE(world[0]->shares_host(1));
   EXPECT_TRUE(world[1]->shares_host(0));
+}
+
+// A peer that does not read must not take the time that another one needs.
+TEST(TcpFailure, ReachesEveryPeerThatReadsWhenTheRankLeaves) {
+  const std::vector<std::byte> payload(tcp::kEagerBytes);
+  auto world = make_tcp_world(3, 1);
+  for (const Rank peer : {1, 2}) fill_socket(*world[0], peer, payload);
+  world[0]->fail(kFailed, "no more paper");
+  std::optional<std::string> heard;
+  std::jthread reader([&] {
+    std::this_thread::sleep_for(20ms);
+    const Deadline deadline = Deadline::after(10s);
+    while (!heard && !deadline.passed()) heard = world[2]->failure_of(0, kFailed);
+  });
+  world[0].reset();
+  reader.join();
+  EXPECT_EQ(heard, "no more paper");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class MemoryChannel final : public Channel {
     outgoing_.abandon();
     incoming_.abandon();
   }
-  bool settled() const override { return incoming_.settled(); }
+  bool settled() const override { return incoming_.settled() && outgoing_.settled(); }
 
   // Whether pump() could do more than the last time.
   bool has_news() const { return incoming_.has_news() || outgoing_.has_news(); }

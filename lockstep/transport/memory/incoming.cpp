@@ -109,10 +109,16 @@ bool Incoming::open_next() {
   if (next_number().load(std::memory_order_acquire) != opened_ + 1) return false;
   const Arrival arrival = read_next();
   check(arrival, receives_.front());
-  // Between threads, the memory of a loan may be gone by now.
-  if (arrival.kind == Kind::lent && taken_back()) {
-    abandoned_ = true;
-    return false;
+  // Between threads, the memory of a loan may be gone by now. The sender takes it back before it looks at
+  // this word; we look whether it has after writing it. So either we see that, or the sender sees us and
+  // waits.
+  if (arrival.kind == Kind::lent) {
+    mine_.reading.store(opened_ + 1, std::memory_order_relaxed);
+    if (taken_back()) {
+      abandoned_ = true;
+      stop_reading();
+      return false;
+    }
   }
   piece_kind_ = arrival.kind;
   if (arrival.kind == Kind::staged) {
@@ -137,9 +143,12 @@ void Incoming::advance(std::size_t bytes) {
 
 void Incoming::close_piece() {
   const Receive& receive = receives_.front();
-  if (piece_kind_ == Kind::lent && taken_back()) {
-    abandoned_ = true;
-    return;
+  if (piece_kind_ == Kind::lent) {
+    stop_reading();
+    if (taken_back()) {
+      abandoned_ = true;
+      return;
+    }
   }
   const bool sender_waits = piece_kind_ == Kind::lent || receive.bytes > kEagerBytes;
   if (got_ == receive.bytes) end_message();
@@ -150,6 +159,11 @@ void Incoming::close_piece() {
 bool Incoming::taken_back() const {
   full_fence();
   return theirs_.revoked.load(std::memory_order_relaxed) != 0;
+}
+
+// Release: our reads come first.
+void Incoming::stop_reading() {
+  mine_.reading.store(0, std::memory_order_release);
 }
 
 void Incoming::end_message() {
@@ -228,6 +242,7 @@ void Incoming::abandon() {
   full_fence();
   receives_.clear();
   piece_ = {};
+  stop_reading();
   got_ = 0;
 }
 

@@ -60,6 +60,7 @@ class Incoming {
   void advance(std::size_t bytes);
   void close_piece();
   bool taken_back() const;
+  void stop_reading();
   void end_message();
   void give_back(bool at_once);
 

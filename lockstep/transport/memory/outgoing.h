@@ -31,6 +31,7 @@ class Outgoing {
   std::uint64_t done() const;
   bool pump();
   void abandon();
+  bool settled() const { return theirs_.reading.load(std::memory_order_acquire) == 0; }
 
   // Whether the peer has done something we may be waiting for since the last pump().
   bool has_news() const;

@@ -61,6 +61,7 @@ struct alignas(kCacheLine) Grant {
 struct ReceiverWords {
   alignas(kCacheLine) Word taken;  // parcels that S may reuse
   Word consumed;                   // the position up to which S may reuse staging
+  Word reading;                    // 1 + the count of parcels before the loan that R is reading; 0: none
   Grant grants[kGrants];
 };
 

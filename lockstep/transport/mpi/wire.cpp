@@ -100,9 +100,15 @@ bool initialize() {
 class MpiWire final : public Wire {
  public:
   explicit MpiWire(Deadline deadline) : owns_mpi_(initialize()) {
+    // MPI writes into it for as long as it wants, also after the deadline.
+    auto comm = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Comm_idup(MPI_COMM_WORLD, &comm_, &request);
-    if (!finished(request, deadline)) throw_not_all_here(deadline);
+    MPI_Comm_idup(MPI_COMM_WORLD, comm.get(), &request);
+    if (!finished(request, deadline)) {
+      static_cast<void>(comm.release());
+      throw_not_all_here(deadline);
+    }
+    comm_ = *comm;
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &world_);
@@ -170,7 +176,7 @@ class MpiWire final : public Wire {
  private:
   // Not by MPI_Comm_split_type, which waits without limit for a rank that stops on its way here.
   void find_ranks_beside_us(Deadline deadline) {
-    // By rank; MPI writes into it for as long as it wants, also after the deadline.
+    // By rank; also kept for MPI.
     auto names = std::make_unique<std::vector<HostName>>(static_cast<std::size_t>(world_));
     const HostName mine = processor_name();
     (*names)[static_cast<std::size_t>(rank_)] = mine;

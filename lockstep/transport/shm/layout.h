@@ -15,7 +15,7 @@
 namespace lockstep::transport {
 
 // Raised whenever a word changes its meaning.
-inline constexpr std::uint32_t kSharedLayoutVersion = 1;
+inline constexpr std::uint32_t kSharedLayoutVersion = 2;
 
 // The largest page size of the machines we know.
 inline constexpr std::size_t kLayoutAlignment = std::size_t{64} * 1024;

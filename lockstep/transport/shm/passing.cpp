@@ -71,6 +71,12 @@ Passing receive_passed(int socket, Bytes message, std::size_t count, std::vector
   if (got < 0) return outcome_of(errno);
   if (got == 0) return Passing::closed;
   descriptors = take_descriptors(header);
+  // The buffer has room for more than is ever passed, so it was this process that had none.
+  if ((header.msg_flags & MSG_CTRUNC) != 0 && descriptors.size() < count) {
+    throw UsageError(
+        "no descriptor is free for the shared memory of another rank: raise the limit of open files "
+        "(ulimit -n)");
+  }
   if (static_cast<std::size_t>(got) != message.size() || descriptors.size() != count ||
       (header.msg_flags & MSG_CTRUNC) != 0) {
     throw DataError(

@@ -152,10 +152,16 @@ void TcpEndpoint::pass_on_what_was_sent() {
   for (const auto& peer : peers_) {
     if (peer != nullptr) peer->abandon_all();
   }
-  for (const auto& peer : peers_) {
-    while (peer != nullptr && !finished(*peer) && !deadline.passed()) {
-      if (!peer->pump()) std::this_thread::sleep_for(kFarewellPause);
+  // In turns: one that cannot be reached must not take the time of the others.
+  for (bool some_wait = true; some_wait && !deadline.passed();) {
+    some_wait = false;
+    bool moved = false;
+    for (const auto& peer : peers_) {
+      if (peer == nullptr || finished(*peer)) continue;
+      some_wait = true;
+      moved = peer->pump() || moved;
     }
+    if (some_wait && !moved) std::this_thread::sleep_for(kFarewellPause);
   }
 }
 
