@@ -2,6 +2,8 @@
 #include "lockstep/base/output_file.h"
 
 #include <filesystem>
+#include <span>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -27,12 +29,41 @@ void sync_folder_of(const std::string& path) {
   ::close(fd);
 }
 
+// What others write there too must not be replaced, though it may be a file.
+bool is_own_descriptor(std::string_view path) {
+  return path.starts_with("/dev/std") || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
+}
+
+void write_through(const std::string& path, std::string_view content) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) cannot_write(path);
+  try {
+    write_all(fd, std::as_bytes(std::span(content)), path);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  ::close(fd);
+}
+
+// Through links, also those to what is not there yet.
+std::string target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the kernel's
+  std::filesystem::path target = path;
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(target, error); ++links) {
+    target = target.parent_path() / std::filesystem::read_symlink(target, error);
+  }
+  return target.string();
+}
+
 }  // namespace
 
-OutputFile::OutputFile(std::string path, std::uint64_t keep) : path_(std::move(path)), size_(keep) {
+OutputFile::OutputFile(std::string path, std::uint64_t keep, const std::string& name)
+    : path_(std::move(path)), size_(keep) {
   const int mode = keep == 0 ? O_CREAT | O_TRUNC : 0;
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | mode, 0644);
-  if (fd_ < 0) cannot_write(path_);
+  if (fd_ < 0) cannot_write(name.empty() ? path_ : name);
   struct stat status {};
   const auto end = static_cast<off_t>(keep);
   const bool kept = ::fstat(fd_, &status) == 0 && status.st_size >= end && ::ftruncate(fd_, end) == 0 &&
@@ -73,11 +104,16 @@ void OutputFile::rename_to(const std::string& path) {
 }
 
 void write_atomically(const std::string& path, std::string_view content) {
-  const std::string temporary = fmt::format("{}.partial-{}", path, ::getpid());
+  struct stat before {};
+  const bool is_there = ::stat(path.c_str(), &before) == 0;
+  if ((is_there && !S_ISREG(before.st_mode)) || is_own_descriptor(path)) return write_through(path, content);
+  const std::string target = target_of(path);
+  const std::string temporary = fmt::format("{}.partial-{}", target, ::getpid());
   try {
-    OutputFile file(temporary);
+    OutputFile file(temporary, 0, path);
     file.write(content);
-    file.rename_to(path);
+    if (is_there) ::chmod(temporary.c_str(), before.st_mode & 07777);
+    file.rename_to(target);
   } catch (const UsageError&) {
     ::unlink(temporary.c_str());
     throw;

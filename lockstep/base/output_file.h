@@ -15,7 +15,8 @@ namespace lockstep {
 class OutputFile {
  public:
   // Makes the file, or keeps the first `keep` bytes of one that is there (which must have as many).
-  explicit OutputFile(std::string path, std::uint64_t keep = 0);
+  // `name`: what users know it by, if the path will pass.
+  explicit OutputFile(std::string path, std::uint64_t keep = 0, const std::string& name = {});
   ~OutputFile();  // what was not flushed is lost
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -35,7 +36,9 @@ class OutputFile {
   std::vector<std::byte> buffer_;
 };
 
-// Replaces `path` by `content` in one step: readers see the old file or the new one.
+// Replaces `path` by `content` in one step: readers see the old file or the new one. Through a link its
+// target is replaced, the permissions of a file that is there stay, and what is no file (a pipe, a terminal,
+// /dev/full) is written to.
 void write_atomically(const std::string& path, std::string_view content);
 
 }  // namespace lockstep

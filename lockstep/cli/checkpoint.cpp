@@ -41,6 +41,15 @@ int inspect(const CheckpointFlags& flags) {
   return kDone;
 }
 
+// What should have been one; not what a writer that died has left under a passing name.
+std::vector<checkpoint::Incomplete> incomplete_in(const std::string& path) {
+  const auto store = checkpoint::find_store(path);
+  if (!store) return {};
+  std::vector<checkpoint::Incomplete> found = checkpoint::CheckpointStore(*store).incomplete();
+  std::erase_if(found, [](const checkpoint::Incomplete& one) { return one.is_partial; });
+  return found;
+}
+
 int verify(const CheckpointFlags& flags) {
   const std::vector<std::string> paths = committed_in(flags.path);
   std::vector<std::string> reasons;
@@ -56,6 +65,10 @@ int verify(const CheckpointFlags& flags) {
       text += fmt::format("BAD   {}\n", path);
       list.push_back({{"path", path}, {"good", false}, {"problem", error.what()}});
     }
+  }
+  for (const checkpoint::Incomplete& one : incomplete_in(flags.path)) {
+    text += fmt::format("none  {}: it {}\n", one.folder.path, one.reason);
+    list.push_back({{"path", one.folder.path}, {"good", false}, {"problem", "it " + one.reason}});
   }
   print(std::cout, flags.json ? json_line({{"checkpoints", std::move(list)}}) : text);
   if (reasons.empty()) return kDone;

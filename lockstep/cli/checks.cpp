@@ -10,6 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/diagnosis.h"
 #include "lockstep/cli/mpi_room.h"
+#include "lockstep/comm/connect.h"
 #include "lockstep/rendezvous/environment.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/transport/connect/listener.h"
@@ -78,6 +79,17 @@ SecretCheck check_secret() {
     result.tls = transport::tls_from_environment() != nullptr;
   } catch (const UsageError& error) {
     result.problem = error.what();
+  }
+  return result;
+}
+
+LinkModelCheck check_link_model() {
+  LinkModelCheck result;
+  if (const char* file = std::getenv("LOCKSTEP_LINK_MODEL")) result.file = file;
+  try {
+    comm::links_from_environment();
+  } catch (const Error& error) {
+    result.problem = fmt::format("LOCKSTEP_LINK_MODEL: {}", error.what());
   }
   return result;
 }

@@ -67,6 +67,7 @@ Diagnosis diagnose(const Examination& examination) {
   Diagnosis found;
   if (!examination.placement_problem.empty()) found.problems.push_back(examination.placement_problem);
   if (!examination.secret.problem.empty()) found.problems.push_back(examination.secret.problem);
+  if (!examination.links.problem.empty()) found.problems.push_back(examination.links.problem);
   for (const TransportCheck& transport : examination.transports) {
     if (!transport.available && transport.name != "mpi") {
       found.problems.push_back(

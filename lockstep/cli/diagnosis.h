@@ -24,6 +24,12 @@ struct SecretCheck {
   bool tls = false;     // certificates are set
 };
 
+// The measured links that algorithms are chosen by.
+struct LinkModelCheck {
+  std::string file;     // that LOCKSTEP_LINK_MODEL names; empty: the built-in figures
+  std::string problem;  // why it cannot be used; empty: it can
+};
+
 // All that `lockstep doctor` found out.
 struct Examination {
   std::optional<rendezvous::Placement> placement;
@@ -32,6 +38,7 @@ struct Examination {
   std::vector<TransportCheck> transports;
   std::string mpi_problem;  // why ranks would not do well under mpirun; empty: they would, or it is not there
   SecretCheck secret;
+  LinkModelCheck links;
   bool met = false;  // the ranks have met, which proves more about the network than any guess
 };
 
@@ -52,5 +59,7 @@ std::string check_mpi_room(int ranks);
 
 // Looks where the secret would come from, without printing or keeping it.
 SecretCheck check_secret();
+
+LinkModelCheck check_link_model();
 
 }  // namespace lockstep::cli

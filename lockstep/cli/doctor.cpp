@@ -40,6 +40,7 @@ Examination examine(const PlacementFlags& flags) {
   result.transports = check_transports();
   result.mpi_problem = check_mpi_room(ranks_here(result.placement));
   result.secret = check_secret();
+  result.links = check_link_model();
   return result;
 }
 

@@ -22,6 +22,11 @@ std::string or_none(const std::optional<T>& value, Format format) {
   return value ? format(*value) : "none";
 }
 
+std::string links_text(const LinkModelCheck& links) {
+  if (!links.problem.empty()) return "cannot be used, see below";
+  return links.file.empty() ? "built in" : fmt::format("from the file {} (LOCKSTEP_LINK_MODEL)", links.file);
+}
+
 std::string secret_text(const SecretCheck& secret) {
   if (!secret.problem.empty()) return "cannot be used, see below";
   switch (secret.origin) {
@@ -159,6 +164,7 @@ std::string report_text(const Examination& examination, const Diagnosis& diagnos
   for (const TransportCheck& transport : examination.transports) {
     text.line(transport.name, transport.available ? "yes" : "no", transport.detail);
   }
+  text.line("link model", links_text(examination.links));
   text.section("security");
   text.line("secret", secret_text(examination.secret));
   text.line("tls", examination.secret.tls ? "certificates are set" : "off");
@@ -179,6 +185,7 @@ std::string report_json(const Examination& examination, const Diagnosis& diagnos
   for (const TransportCheck& transport : examination.transports) {
     report["transports"][transport.name] = {{"available", transport.available}, {"detail", transport.detail}};
   }
+  report["link_model"] = {{"file", examination.links.file}, {"usable", examination.links.problem.empty()}};
   report["security"] = {{"secret", origin_name(examination.secret.origin)},
                         {"usable", examination.secret.problem.empty()},
                         {"tls", examination.secret.tls}};

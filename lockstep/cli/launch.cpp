@@ -98,7 +98,7 @@ int launch(const LaunchFlags& flags, const std::vector<std::string>& command) {
     throw OutputError(fmt::format("cannot write the output of the ranks: {}; they were ended",
                                   std::strerror(result.output_error)));
   }
-  if ((result.first_failure || result.output_dropped) && result.interrupted_by != 0)
+  if ((!result.all_succeeded || result.output_dropped) && result.interrupted_by != 0)
     throw Interrupted(result.interrupted_by);
   if (result.first_failure) {
     std::cerr << fmt::format(

@@ -67,8 +67,12 @@ void write_all(const std::vector<std::string>& files, const std::string& path) {
 }
 
 int put_together(const TraceFlags& flags) {
-  const std::string unfinished = flags.output + ".unfinished";
   std::error_code error;
+  if (const auto there = std::filesystem::status(flags.output, error);
+      std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    throw UsageError(fmt::format("--output {} is there and is not an ordinary file", flags.output));
+  }
+  const std::string unfinished = flags.output + ".unfinished";
   try {
     write_all(flags.files, unfinished);
     std::filesystem::rename(unfinished, flags.output, error);

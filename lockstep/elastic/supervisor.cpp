@@ -164,7 +164,8 @@ class Supervision {
   // All workers that were asked to stop say so by the same code.
   void note_departure(const WorkerSlots::Ended& ended, const std::string& failure) {
     note_interruption(ended);
-    if (ended.status.ok() || result_.exit_code != 0) return;
+    const bool is_worse = is_mistake(ended.status) && !is_mistake(result_.exit_code);
+    if (ended.status.ok() || (result_.exit_code != 0 && !is_worse)) return;
     result_.exit_code = ended.status.shell_code();
     result_.reason = failure;
     if (ended.status.code != kResumable) note_first(failure);

@@ -133,6 +133,7 @@ class Crew {
       if (!status.ok()) failures.push_back({worker.rank, worker.process.pid(), status});
     }
     if (failures.empty()) return;
+    result_.all_succeeded = false;
     // Who lost a peer may end before the peer itself has; whoever we have ended is no cause.
     const bool may_be_the_cause =
         !terminated_ && (!result_.first_failure || blame(result_.first_failure->status) == 0);

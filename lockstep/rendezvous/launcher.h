@@ -48,8 +48,9 @@ struct LaunchResult {
   };
   // The first to fail; when that one only lost a peer (exit code 75), the first after it that did not.
   std::optional<Failure> first_failure;
-  int interrupted_by = 0;  // the first of SIGINT, SIGTERM and SIGHUP that came before any rank failed
-  int output_error = 0;    // errno, when prefixed output could not be written and the ranks were ended for it
+  bool all_succeeded = true;  // also false when ranks were ended that had not failed
+  int interrupted_by = 0;     // the first of SIGINT, SIGTERM and SIGHUP that came before any rank failed
+  int output_error = 0;  // errno, when prefixed output could not be written and the ranks were ended for it
 
   bool output_dropped = false;  // after such a signal, because its reader was too slow
 

@@ -115,6 +115,14 @@ TEST_F(CheckpointCommand, ChecksAllHashes) {
   EXPECT_EQ(json::parse(one.output)["checkpoints"][0]["good"], false);
 }
 
+TEST_F(CheckpointCommand, NamesWhatShouldHaveBeenACheckpoint) {
+  folder_.write("run/checkpoints/step-20/COMMIT", "");
+  const Finished finished = run({"verify", path("run")});
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(finished.output, AllOf(HasSubstr("good  " + path("run/checkpoints/step-10") + "\n"),
+                                     HasSubstr("none  " + path("run/checkpoints/step-20") + ": it ")));
+}
+
 TEST_F(CheckpointCommand, OneHashForAnyCut) {
   const Finished columns = run({"hash", path("run")});
   EXPECT_EQ(columns.exit_code, 0) << columns.error_output;

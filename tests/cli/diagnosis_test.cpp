@@ -42,7 +42,8 @@ TEST(Diagnosis, RepeatsWhatTheEnvironmentAndTheSecretSaid) {
   bad.placement.reset();
   bad.placement_problem = "RANK is 'x'";
   bad.secret.problem = "chmod 600";
-  EXPECT_THAT(diagnose(bad).problems, ElementsAre("RANK is 'x'", "chmod 600"));
+  bad.links.problem = "no such file";
+  EXPECT_THAT(diagnose(bad).problems, ElementsAre("RANK is 'x'", "chmod 600", "no such file"));
 }
 
 TEST(Diagnosis, OtherHostsNeedASecretOrTls) {

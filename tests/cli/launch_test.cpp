@@ -116,15 +116,19 @@ TEST(Launch, ForwardsSignals) {
   EXPECT_EQ(lines_in(read_file(folder.path("term1"))), 1u);
 }
 
+// Also those that must be killed because they do not listen.
 TEST(Launch, InterruptedRanksGiveTheSignalsCode) {
-  TemporaryFolder folder;
-  Program program(launch(2, "echo > $F/up$RANK; exec sleep 600"), {{"F", folder.path("")}});
-  wait_for_line(folder.path("up0"));
-  wait_for_line(folder.path("up1"));
-  ::kill(program.pid(), SIGINT);
-  const Finished finished = program.finish();
-  EXPECT_EQ(finished.exit_code, 130);
-  EXPECT_EQ(finished.error_output, "lockstep: interrupted by SIGINT\n");
+  for (const std::string script : {"echo > $F/up$RANK; exec sleep 600",
+                                   "trap '' INT TERM; echo > $F/up$RANK; while :; do sleep 0.1; done"}) {
+    TemporaryFolder folder;
+    Program program(launch(2, script), {{"F", folder.path("")}});
+    wait_for_line(folder.path("up0"));
+    wait_for_line(folder.path("up1"));
+    ::kill(program.pid(), SIGINT);
+    const Finished finished = program.finish();
+    EXPECT_EQ(finished.exit_code, 130) << script;
+    EXPECT_EQ(finished.error_output, "lockstep: interrupted by SIGINT\n") << script;
+  }
 }
 
 TEST(Launch, ASignalThatIsIgnoredAtTheStartStaysIgnored) {

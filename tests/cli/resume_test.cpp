@@ -9,6 +9,8 @@
 #include <system_error>
 #include <thread>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -89,6 +91,22 @@ class ResumedProgram : public TrainProgram {
                 read_file(folder_.path("whole") + "/model/model.safetensors"));
   }
 };
+
+// A reader that goes away ends the run, and nothing that was trained is lost.
+TEST_F(ResumedProgram, ARunThatNobodyListensToSavesItsLastStep) {
+  for (const std::string workers : {"1", "2"}) {
+    const std::string run = "heard" + workers;
+    const Finished finished = run_shell(
+        fmt::format("{{ \"$LOCKSTEP\" train {} {} --metrics.log_freq 3; echo $? > {}; }} | head -n 1", run_,
+                    fmt::join(flags_of(run, {"--workers", workers, "--checkpoint.interval", "1000"}), " "),
+                    folder_.path("code" + workers)));
+    EXPECT_EQ(read_file(folder_.path("code" + workers)), "74\n");
+    EXPECT_THAT(finished.error_output, HasSubstr("cannot write standard output: Broken pipe"));
+    const std::string metrics = read_file(folder_.path(run) + "/metrics.jsonl");
+    const auto steps = std::count(metrics.begin(), metrics.end(), '\n');
+    EXPECT_EQ(newest_of(run), fmt::format("step-{}\n", steps)) << finished.error_output;
+  }
+}
 
 TEST_F(ResumedProgram, ASignalAndAnotherLayoutLeaveNoTrace) {
   ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);

@@ -180,6 +180,8 @@ TEST_F(Prepare, BadInputLeavesTheOldCorpus) {
                   [&] { prepare_corpus(options({folder_.write("bad.txt", "b\xFF")}), bytes_, ignore); }),
               HasSubstr("bad.txt at byte 1"));
   EXPECT_EQ(decoded("out"), "good");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("out.bin.partial")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("out.idx.partial")));
 }
 
 TEST_F(Prepare, OnlyOneWritesAnOutput) {

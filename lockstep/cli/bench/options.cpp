@@ -169,7 +169,8 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
       ->capture_default_str();
   app.add_flag("--registered", texts.registered, "Buffers that peers use in place (the default)");
   app.add_flag("--unregistered", texts.unregistered, "Buffers from ordinary memory; with --registered: both");
-  app.add_option("--turns", options.turns, "Turns of each system; fewer than 5 say nothing about the spread")
+  app.add_option("--turns", options.turns,
+                 "Turns of each system, at least 5: fewer say nothing about the spread")
       ->check(whole_number(kLeastTurns, kMostTurns))
       ->capture_default_str();
   app.add_option("--turn-ms", options.turn_ms, "How long a turn takes, in milliseconds")

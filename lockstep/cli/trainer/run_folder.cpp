@@ -15,6 +15,7 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/checkpoint/hugging_face/folder.h"
 #include "lockstep/checkpoint/store/store.h"
+#include "lockstep/cli/errors.h"
 #include "lockstep/cli/host_memory.h"
 #include "lockstep/metrics/json_lines.h"
 #include "lockstep/metrics/process_memory.h"
@@ -219,13 +220,18 @@ void RunFolder::begin(const Workers& workers) {
     return here + plan::step_memory(run_, workers_, rank, workers.host_of).total() + mirrors;
   };
   predicted_bytes_ = predicted(0);
+  // Of those on other hosts one of each stage: a prediction proves a program, and there may be thousands.
   std::uint64_t largest = 0;
   const Mesh mesh = plan::mesh_of(run_, workers_);
   for (int stage = 0; stage < mesh.size(Axis::pipeline); ++stage) {
     largest = std::max(largest, predicted(mesh.rank_of({.pipeline = stage})));
   }
   std::uint64_t on_this_host = 0;
-  for (Rank rank = 0; rank < workers.on_this_host; ++rank) on_this_host += predicted(rank);
+  for (Rank rank = 0; rank < workers.on_this_host; ++rank) {
+    const std::uint64_t needed = predicted(rank);
+    on_this_host += needed;
+    largest = std::max(largest, needed);
+  }
   log_.emplace(folder_ / "log.txt",
                goes_on_ ? metrics::OutputFile::Mode::append : metrics::OutputFile::Mode::replace);
   log_->say(
@@ -234,6 +240,8 @@ void RunFolder::begin(const Workers& workers) {
                   counted(workload.lanes, "lane"), workload.tokens_per_step, metrics::format_memory(largest),
                   folder_.string()));
   warn_about_memory(workers.on_this_host, on_this_host);
+  // Later, what was trained is saved first.
+  if (!goes_on_ && log_->lost_output()) throw OutputError(*log_->lost_output());
 }
 
 void RunFolder::warn_about_memory(int local_workers, std::uint64_t needed) {

@@ -45,6 +45,8 @@ class RunFolder {
   RunFolder(const spec::RunSpec& run, int workers, bool goes_on);
 
   std::string tokenizer_digest() const;  // empty: the run has none
+  // As RunLog::lost_output().
+  std::optional<std::string> lost_output() const { return log_ ? log_->lost_output() : std::nullopt; }
 
   // What the run's workers are.
   struct Workers {

@@ -35,10 +35,11 @@ void RunLog::say(std::string_view line) {
 
 // The run can still be saved, and the file has what nobody sees.
 void RunLog::put(std::string_view text) {
+  if (lost_output_) return;
   try {
     print(std::cout, text);
-  } catch (const OutputError&) {
-    if (!is_hung_up(STDOUT_FILENO)) throw;
+  } catch (const OutputError& error) {
+    if (!is_hung_up(STDOUT_FILENO)) lost_output_ = error.what();
   }
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "lockstep/metrics/output_file.h"
@@ -9,9 +11,8 @@
 
 namespace lockstep::cli {
 
-// What a run says, on standard output and in a file that has plain lines only. OutputError when standard
-// output cannot be written, unless it is a terminal that has hung up; UsageError when the file cannot be
-// opened; lines that it has no room for are lost.
+// What a run says, on standard output and in a file that has plain lines only. UsageError when the file
+// cannot be opened; lines that it has no room for are lost.
 class RunLog {
  public:
   RunLog(const std::filesystem::path& file, metrics::OutputFile::Mode mode);
@@ -27,10 +28,14 @@ class RunLog {
   // when it is `due`, like the file.
   void show(const metrics::Progress& progress, bool due);
 
+  // Why standard output gets no more lines, unless it is a terminal that has hung up.
+  const std::optional<std::string>& lost_output() const { return lost_output_; }
+
  private:
-  static void put(std::string_view text);
+  void put(std::string_view text);
 
   metrics::OutputFile file_;
+  std::optional<std::string> lost_output_;
   bool line_is_open_ = false;  // on the terminal
 };
 

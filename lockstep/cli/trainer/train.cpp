@@ -13,6 +13,7 @@
 #include "lockstep/base/file_lock.h"
 #include "lockstep/base/log.h"
 #include "lockstep/cli/arguments.h"
+#include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/trainer/rank.h"
@@ -48,7 +49,9 @@ int train_in_one_world(const spec::RunSpec& given, const comm::Communicator& wor
     if (world.rank() == 0) lock = lock_for_launcher(run);
   });
   WorldRun around(run, world, {.gemm_peak = train::measured_gemm_peak(run.training.dtype, world)});
-  return exit_code_of(run, train::run_training(run, world, around.hooks()));
+  const train::RunSummary summary = train::run_training(run, world, around.hooks());
+  if (const auto lost = around.lost_output()) throw OutputError(*lost);
+  return exit_code_of(run, summary);
 }
 
 // The run goes on without this worker; whoever has started it may start another one.
@@ -79,9 +82,16 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
                        .gemm_peak = gemm_peak_of_one * world.size(), .goes_on = goes_on, .is_elastic = true});
     return around->hooks();
   };
+  std::optional<std::string> lost_output;
+  const auto end = [&] {
+    if (around) lost_output = around->lost_output();
+    around.reset();
+  };
   try {
-    return exit_code_of(
-        run, train::train_in_generations(run, membership, placement, equip, [&] { around.reset(); }));
+    const train::RunSummary summary = train::train_in_generations(run, membership, placement, equip, end);
+    end();
+    if (lost_output) throw OutputError(*lost_output);
+    return exit_code_of(run, summary);
   } catch (const train::ToldElsewhere& told) {
     return verdict_on(told.cause()).code;
   } catch (const train::Evicted& evicted) {

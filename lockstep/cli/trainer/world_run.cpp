@@ -40,7 +40,8 @@ WorldRun::WorldRun(const spec::RunSpec& run, const comm::Communicator& world, co
 }
 
 train::RunHooks WorldRun::hooks() {
-  train::RunHooks hooks = {.wants_to_stop = [] { return StopSignals::seen() != 0; }};
+  train::RunHooks hooks = {
+      .wants_to_stop = [this] { return StopSignals::seen() != 0 || lost_output().has_value(); }};
   if (run_.checkpoint.enabled) hooks.checkpoints = checkpoint_folder(run_);
   if (folder_) {
     hooks.tokenizer_digest = folder_->tokenizer_digest();
@@ -64,6 +65,10 @@ train::RunHooks WorldRun::hooks() {
     if (folder_) folder_->save(whole, values);
   };
   return hooks;
+}
+
+std::optional<std::string> WorldRun::lost_output() const {
+  return folder_ ? folder_->lost_output() : std::nullopt;
 }
 
 int exit_code_of(const spec::RunSpec& run, const train::RunSummary& summary) {

@@ -24,6 +24,9 @@ class WorldRun {
   // Refer to this.
   train::RunHooks hooks();
 
+  // Why standard output takes no more of what the run says: then the run is to stop, as after a signal.
+  std::optional<std::string> lost_output() const;
+
  private:
   const spec::RunSpec& run_;
   comm::Communicator world_;

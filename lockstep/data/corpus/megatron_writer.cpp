@@ -126,4 +126,11 @@ void MegatronWriter::finish() {
   std::filesystem::remove(prefix_ + ".idx.partial");
 }
 
+void MegatronWriter::discard() const {
+  std::error_code was_not_there;
+  for (const char* name : {".bin.partial", ".idx.partial"}) {
+    std::filesystem::remove(prefix_ + name, was_not_there);
+  }
+}
+
 }  // namespace lockstep::data

@@ -42,6 +42,7 @@ class MegatronWriter {
   // Makes the pair visible and removes what is partial; the last document must have been closed. A pair that
   // was there before is replaced.
   void finish();
+  void discard() const;  // removes what is partial; nothing is written after
 
  private:
   void write_index(const std::string& path);

@@ -72,6 +72,18 @@ class CorpusBuilder {
   PrepareProgress build() {
     resume();
     open_writers();
+    try {
+      write_all();
+    } catch (...) {
+      if (!is_saved_) discard();
+      throw;
+    }
+    std::filesystem::remove(progress_path_);
+    return progress();
+  }
+
+ private:
+  void write_all() {
     ordered_parallel(
         options_.threads, [&] { return reader_->next(); },
         [&] {
@@ -80,20 +92,23 @@ class CorpusBuilder {
           };
         },
         [&](const EncodedChunk& chunk) { add(chunk); });
-    save();
     if (progress().train.documents == 0) {
       throw UsageError(
           fmt::format("{}: there is no document to write: the inputs hold no text, or --validation "
                       "takes all of it",
                       options_.output));
     }
+    save();
     train_->finish();
     if (validation_) validation_->finish();
-    std::filesystem::remove(progress_path_);
-    return progress();
   }
 
- private:
+  // There is nothing that another run could go on with.
+  void discard() {
+    train_->discard();
+    if (validation_) validation_->discard();
+  }
+
   std::string validation_prefix() const { return options_.output + "_validation"; }
 
   // Reads again what an earlier run has done, to be sure that it was the same text.
@@ -111,6 +126,7 @@ class CorpusBuilder {
     if (chunks == saved->chunks && digest == saved->digest && has_partial_files(*saved)) {
       done_ = *saved;
       resumed_bytes_ = saved->bytes;
+      is_saved_ = true;
       return;
     }
     for (const Input& input : options_.inputs) {
@@ -160,6 +176,7 @@ class CorpusBuilder {
       validation_->save();
     }
     save_progress(progress_path_, done_);
+    is_saved_ = true;
     unsaved_bytes_ = 0;
   }
 
@@ -173,6 +190,7 @@ class CorpusBuilder {
   const ProgressCallback& callback_;
   FileLock lock_;
   std::string progress_path_;
+  bool is_saved_ = false;  // some of it, to go on with
   std::unique_ptr<DocumentReader> reader_;
   SavedProgress done_;
   std::uint64_t resumed_bytes_ = 0;

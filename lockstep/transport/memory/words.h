@@ -61,8 +61,9 @@ struct alignas(kCacheLine) Grant {
 struct ReceiverWords {
   alignas(kCacheLine) Word taken;  // parcels that S may reuse
   Word consumed;                   // the position up to which S may reuse staging
-  Word reading;                    // 1 + the count of parcels before the loan that R is reading; 0: none
   Grant grants[kGrants];
+  // 1 + the count of parcels before the loan that R is reading; 0: none. In a line that S does not watch.
+  alignas(kCacheLine) Word reading;
 };
 
 struct SenderWords {

@@ -141,7 +141,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--threads", options.threads, "Threads; 0: one for each core")
       ->check(whole_number(0, 4096))
       ->capture_default_str();
-  app.add_option("--turns", options.turns, "Turns of each kernel; fewer than 5 say nothing about the spread")
+  app.add_option("--turns", options.turns,
+                 "Turns of each kernel, at least 5: fewer say nothing about the spread")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
   app.add_option("--turn-ms", options.turn_ms, "How long a turn takes, in milliseconds")
