@@ -39,8 +39,15 @@ class ChaosProgram : public TrainProgram {
   Finished chaos(const Flags& more) const { return Program(flags(more)).finish(std::chrono::seconds(200)); }
 
   // Processes that work in the folder.
+  // After a moment: the kernel kills the workers of a launcher that was killed, and that takes some time.
   std::string left_over() const {
-    return run_shell("pgrep -f '[l]ockstep.*" + folder_.path("chaos") + "'").output;
+    std::string found;
+    for (int i = 0; i < 100; ++i) {
+      found = run_shell("pgrep -f '[l]ockstep.*" + folder_.path("chaos") + "'").output;
+      if (found.empty()) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return found;
   }
 
   void expect_report(const Finished& finished, std::size_t faults) const {
