@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
@@ -34,8 +35,8 @@ struct PrepareFlags {
   std::string tokenizer;
   bool train_tokenizer = false;
   std::uint64_t vocab_size = 0;
-  std::string pattern = "llama3";
-  std::uint64_t train_mib = 256;
+  std::optional<std::string> pattern;
+  std::optional<std::uint64_t> train_mib;
   bool append_eod = false;
   std::string eod;
   double validation = 0;
@@ -93,6 +94,11 @@ void check(const PrepareFlags& flags) {
   if (flags.train_tokenizer != (flags.vocab_size > 0)) {
     throw UsageError("--train-tokenizer and --vocab-size belong together: give both or none");
   }
+  if (!flags.train_tokenizer && (flags.pattern || flags.train_mib)) {
+    throw UsageError(
+        "--pattern and --train-mib are for a tokenizer that is trained here: leave them out, or give "
+        "--train-tokenizer with --vocab-size instead of --tokenizer");
+  }
   if (std::filesystem::path(flags.output).filename().empty()) {
     throw UsageError(fmt::format("--output is '{}': give the files a name, as in data/corpus", flags.output));
   }
@@ -115,7 +121,9 @@ std::unique_ptr<data::Tokenizer> tokenizer_of(const PrepareFlags& flags,
   if (!flags.train_tokenizer) return data::load_tokenizer(flags.tokenizer);
   ProgressLine line("tokenizer");
   return std::make_unique<data::BpeTokenizer>(data::train_tokenizer(
-      options, {flags.vocab_size, pattern_of(flags.pattern), flags.train_mib << 20}, std::ref(line)));
+      options,
+      {flags.vocab_size, pattern_of(flags.pattern.value_or("llama3")), flags.train_mib.value_or(256) << 20},
+      std::ref(line)));
 }
 
 std::optional<data::Token> end_of_document(const PrepareFlags& flags, const data::Tokenizer& tokenizer) {
@@ -146,12 +154,13 @@ std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
                                             {"mb_per_s", mb_per_s}};
     return summary.dump() + "\n";
   }
-  std::string text =
-      fmt::format("wrote {0}.bin and {0}.idx: {1} documents, {2} tokens of a vocabulary of {3}\n",
-                  flags.output, done.train.documents, done.train.tokens, tokenizer.vocab_size());
+  std::string text = fmt::format("wrote {0}.bin and {0}.idx: {1}, {2} of a vocabulary of {3}\n", flags.output,
+                                 counted(done.train.documents, "document"),
+                                 counted(done.train.tokens, "token"), tokenizer.vocab_size());
   if (flags.validation > 0) {
-    text += fmt::format("wrote {0}_validation.bin and .idx: {1} documents, {2} tokens\n", flags.output,
-                        done.validation.documents, done.validation.tokens);
+    text +=
+        fmt::format("wrote {0}_validation.bin and .idx: {1}, {2}\n", flags.output,
+                    counted(done.validation.documents, "document"), counted(done.validation.tokens, "token"));
   }
   if (done.resumed_bytes > 0) {
     text += fmt::format("{:.1f} MB had been done by an interrupted run\n",

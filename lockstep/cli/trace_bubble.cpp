@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/schedule/check/pipeline.h"
 #include "lockstep/schedule/pipeline/pass_name.h"
@@ -212,9 +213,8 @@ std::string to_text(const TraceBubble& bubble) {
                                [&](const auto& stage) { return stage.mean_us[index_of(pass)] > 0; });
   };
   std::string text =
-      fmt::format("{} stage{}, {} micro-batch{}, {} step{}\n{:>5}", bubble.stages.size(),
-                  bubble.stages.size() == 1 ? "" : "s", bubble.micro_batches,
-                  bubble.micro_batches == 1 ? "" : "es", bubble.steps, bubble.steps == 1 ? "" : "s", "stage");
+      fmt::format("{}, {}, {}\n{:>5}", counted(bubble.stages.size(), "stage"),
+                  counted(bubble.micro_batches, "micro-batch", "es"), counted(bubble.steps, "step"), "stage");
   for (const Pass pass : kPasses) {
     if (has(pass)) text += fmt::format("  {:>18}", fmt::format("{} ms", name_of(pass)));
   }

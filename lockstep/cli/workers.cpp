@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/workers.h"
 
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
 #include "lockstep/base/world.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
@@ -21,6 +24,12 @@ void add_pretended_hosts(CLI::App& app, int& hosts) {
   app.add_option("--hosts", hosts, "Hosts that the processes take themselves to be on, all being on this one")
       ->check(whole_number(1, kMaxWorld))
       ->capture_default_str();
+}
+
+void require_workers_on_each(int hosts, int workers) {
+  if (hosts <= workers) return;
+  throw UsageError(
+      fmt::format("--hosts is {}, but --workers is {}: let each host have one at least", hosts, workers));
 }
 
 }  // namespace lockstep::cli

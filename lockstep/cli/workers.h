@@ -13,5 +13,7 @@ void require_success(const rendezvous::LaunchResult& result);
 
 // The flag --hosts: LaunchOptions::pretended_hosts.
 void add_pretended_hosts(CLI::App& app, int& hosts);
+// UsageError when some of the hosts would have no worker.
+void require_workers_on_each(int hosts, int workers);
 
 }  // namespace lockstep::cli

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/elastic/ranks.h"
 
@@ -237,9 +238,9 @@ void Coordinator::advance(Time now) {
 }
 
 void Coordinator::save_and_end(const std::vector<MemberId>& candidates, Time now) {
-  const std::string reason = fmt::format(
-      "there are {} workers, fewer than the {} that are needed, since {:.0f} s", candidates.size(),
-      options_.min_members, std::chrono::duration<double>(now - *short_since_).count());
+  const std::string reason = fmt::format("{} left, fewer than the {} that are needed, since {:.0f} s",
+                                         counted(candidates.size(), "worker"), options_.min_members,
+                                         std::chrono::duration<double>(now - *short_since_).count());
   const auto holds = [&](MemberId member) { return known_.at(member).join.held != kNoStep; };
   const std::vector<MemberId> members = choose(candidates, options_.multiple);
   if (!options_.can_save || std::ranges::none_of(members, holds)) return end(false, reason);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/mesh/hosts.h"
 
@@ -50,8 +51,8 @@ std::string what_would_fit(const Mesh& mesh, std::span<const int> host_of) {
 std::string place_in_words(const std::vector<Rank>& group, const Hosts& hosts) {
   std::vector<std::size_t> counts;
   for (int host = 0; host < hosts.count(); ++host) counts.push_back(hosts.ranks_on(host).size());
-  return fmt::format("ranks {} are {} on {} host{}{}", fmt::join(group, ", "), fmt::join(counts, " + "),
-                     hosts.count(), hosts.count() == 1 ? "" : "s", hosts.consecutive() ? "" : " in turns");
+  return fmt::format("ranks {} are {} on {}{}", fmt::join(group, ", "), fmt::join(counts, " + "),
+                     counted(hosts.count(), "host"), hosts.consecutive() ? "" : " in turns");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/mapped_file.h"
 #include "lockstep/plan/lanes.h"
@@ -68,9 +69,6 @@ std::vector<schedule::Chunk> given_parts(const std::vector<double>& counts, std:
 // What the pipeline can have of a model with so many blocks, fewer than its parts: "3 virtual stages, or 2
 // stages".
 std::string most_parts(const schedule::Placement& placement, std::size_t blocks, bool is_interleaved) {
-  const auto counted = [](std::size_t count, std::string_view what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-  };
   const std::size_t stages = blocks / static_cast<std::size_t>(placement.chunks);
   const std::size_t virtual_stages = blocks / static_cast<std::size_t>(placement.stages);
   if (!is_interleaved) return counted(stages, "stage");

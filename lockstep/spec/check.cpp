@@ -120,9 +120,11 @@ void check_data(const RunSpec& run, const Checker& checker) {
 void check_training(const RunSpec& run, const Checker& checker) {
   const Training& training = run.training;
   const LrScheduler& scheduler = run.lr_scheduler;
-  checker.require(scheduler.warmup_steps <= training.steps, {"lr_scheduler.warmup_steps", "training.steps"},
-                  fmt::format("lr_scheduler.warmup_steps = {} is more than training.steps = {}",
-                              scheduler.warmup_steps, training.steps));
+  checker.require(
+      scheduler.warmup_steps <= training.steps, {"lr_scheduler.warmup_steps", "training.steps"},
+      fmt::format(
+          "lr_scheduler.warmup_steps = {} is more than training.steps = {}; lower the one or raise the other",
+          scheduler.warmup_steps, training.steps));
   checker.require(scheduler.decay_type != DecayType::constant || scheduler.decay_ratio == 0.0,
                   {"lr_scheduler.decay_ratio"},
                   "lr_scheduler.decay_ratio has no effect with lr_scheduler.decay_type = \"constant\"");

@@ -18,7 +18,7 @@ std::string_view kind_of(const toml::node& node) {
     case toml::node_type::integer:
       return "a whole number";
     case toml::node_type::floating_point:
-      return "a number";
+      return "a floating-point number";
     case toml::node_type::string:
       return "a text";
     case toml::node_type::array:

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/spec/write.h"
 #include "lockstep/train/model_of.h"
 
@@ -12,7 +13,7 @@ namespace {
 // "8 workers: data 2 x tensor 2 x pipeline 2, zero stage 1"
 std::string layout_in_words(const spec::RunSpec& run, int world) {
   const spec::Parallelism& parallelism = run.parallelism;
-  return fmt::format("{} workers: data {} x tensor {} x pipeline {}, zero stage {}", world,
+  return fmt::format("{}: data {} x tensor {} x pipeline {}, zero stage {}", counted(world, "worker"),
                      spec::workload_of(run, world).data_parallel, parallelism.tensor, parallelism.pipeline,
                      parallelism.zero_stage);
 }

@@ -132,6 +132,13 @@ TEST(Verify, JsonSaysWhatWasComparedAndWhatDiffers) {
   EXPECT_EQ(difference.at("rank"), 0);
 }
 
+TEST(Verify, EveryHostHasAWorker) {
+  const TemporaryFolder folder;
+  const Finished finished = run_program({"verify", small_run(folder), "--workers", "2", "--hosts", "3"});
+  EXPECT_EQ(finished.exit_code, 2) << finished.output;
+  EXPECT_THAT(finished.error_output, HasSubstr("--hosts is 3, but --workers is 2"));
+}
+
 TEST(Verify, EndsAsItsRunsDo) {
   const TemporaryFolder folder;
   const Finished finished = run_program({"verify", small_run(folder), "--model.vocab_size", "50"});

@@ -142,7 +142,7 @@ TEST(DocumentReader, BadTextIsNamedWithItsPlace) {
   EXPECT_THAT(message(1), HasSubstr("a.txt at byte 1048581: the byte 0xC3 is not valid UTF-8"));
   EXPECT_THAT(message(3), HasSubstr("a.jsonl line 2: no string is under the key 'text'"));
   EXPECT_THAT(message(4), HasSubstr("a.jsonl line 3: no string"));
-  EXPECT_THAT(message(5), HasSubstr("a.jsonl line 4: this is not valid JSON"));
+  EXPECT_THAT(message(5), HasSubstr("a.jsonl line 4: this is not valid JSON from byte 10 of the line on"));
   EXPECT_THAT(message(6), HasSubstr("a.jsonl line 5: this is not valid JSON"));
 }
 

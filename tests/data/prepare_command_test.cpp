@@ -102,6 +102,8 @@ TEST(PrepareCommand, MistakesAreOneSentenceAndExitCode2) {
   EXPECT_THAT(refused({"--tokenizer", "bytes", "--append-eod", "--eod", "<none>"}), HasSubstr("'<none>'"));
   EXPECT_THAT(refused({"--tokenizer", folder.path("none")}), HasSubstr("none: No such file"));
   EXPECT_THAT(refused({"--tokenizer", "bytes", "--format", "xml"}), HasSubstr("'xml'"));
+  EXPECT_THAT(refused({"--tokenizer", "bytes", "--pattern", "gpt2"}), HasSubstr("leave them out"));
+  EXPECT_THAT(refused({"--tokenizer", "bytes", "--train-mib", "1"}), HasSubstr("leave them out"));
   EXPECT_THAT(refused({"--tokeniser", "bytes"}), HasSubstr("did you mean '--tokenizer'?"));
   EXPECT_THAT(folder.names(), UnorderedElementsAre("text.txt"));
 }

@@ -75,8 +75,10 @@ TEST(CheckRun, ARunHasAFolder) {
 }
 
 TEST(CheckRun, ComparesTrainingKeys) {
-  EXPECT_THAT(error_of("[training]\nsteps = 10\n[lr_scheduler]\nwarmup_steps = 11"),
-              HasSubstr("run.toml:4: lr_scheduler.warmup_steps = 11 is more than training.steps = 10"));
+  EXPECT_THAT(
+      error_of("[training]\nsteps = 10\n[lr_scheduler]\nwarmup_steps = 11"),
+      HasSubstr(
+          "run.toml:4: lr_scheduler.warmup_steps = 11 is more than training.steps = 10; lower the one"));
   EXPECT_THAT(error_of("[training]\ndtype = \"fp16\"\nmin_loss_scale = 1e6"), HasSubstr("run.toml:3"));
   EXPECT_THAT(error_of("[training]\nglobal_batch_size = 30"),
               HasSubstr("run.toml:2: training.global_batch_size = 30 must be a multiple"));

@@ -156,7 +156,7 @@ TEST(ParseRun, RefusesWrongTypes) {
   EXPECT_EQ(error_of("[training]\nsteps = \"3\""),
             "run.toml:2: training.steps must be a whole number, not a text");
   EXPECT_EQ(error_of("[training]\nsteps = 3.0"),
-            "run.toml:2: training.steps must be a whole number, not a number");
+            "run.toml:2: training.steps must be a whole number, not a floating-point number");
   EXPECT_EQ(error_of("[comm]\nexact = 1"),
             "run.toml:2: comm.exact must be true or false, not a whole number");
   EXPECT_THAT(error_of("[job]\ndump_folder = 2024-01-01"), HasSubstr("a text, not a date or time"));

@@ -178,6 +178,7 @@ int run_memory_bench(const std::vector<std::string>& arguments, std::ostream& ou
     print(out, help);
     return 0;
   }
+  require_workers_on_each(options.hosts, options.workers);
   MemoryBench bench(options, split.key_flags);
   if (!options.json) {
     print(out, fmt::format("{:>5} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "zero", "formula",

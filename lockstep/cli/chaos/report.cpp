@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/counted.h"
+
 namespace lockstep::cli {
 namespace {
 
@@ -102,8 +104,9 @@ std::string chaos_text(const ChaosReport& report) {
           ? fmt::format("; the run was over before {} more", report.planned - ours.faults.size())
           : "";
   std::string text =
-      row("job", fmt::format("{} workers, {} steps, {:.1f} ms for each undisturbed; files in {}",
-                             report.workers, report.steps, report.undisturbed_step_s * 1e3, report.folder)) +
+      row("job", fmt::format("{}, {}, {:.1f} ms for each undisturbed; files in {}",
+                             counted(report.workers, "worker"), counted(report.steps, "step"),
+                             report.undisturbed_step_s * 1e3, report.folder)) +
       row("faults", fmt::format("{} (seed {}){}", faults_in_words(ours), report.seed, missing)) +
       row("noticed after", spread_in_words(spread_over(ours.outcomes, &FaultOutcome::noticed_s))) +
       row("next step decided after", recovery_in_words(ours)) +

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/file_lock.h"
 #include "lockstep/base/log.h"
@@ -141,7 +142,7 @@ class Chaos {
   // Fills in what the disturbed run came to, but for its digest.
   void train_disturbed(std::span<const Fault> plan, std::span<const StepRecord> undisturbed,
                        ChaosReport& report) {
-    log::info(fmt::format("trains the same with {} faults", plan.size()));
+    log::info("trains the same with " + counted(plan.size(), "fault"));
     LockstepJob::Options job_options = job_of(kDisturbed);
     job_options.has_resizes = has_resizes(options_.faults);
     LockstepJob job(job_options);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/cli/checkpoint/json.h"
 #include "lockstep/cli/checkpoint/progress_values.h"
 #include "lockstep/cli/checkpoint/text.h"
@@ -39,7 +40,7 @@ std::string text_of(const Places& places) {
   const std::string& first = *places.files.begin();
   if (places.pieces == 1) return first;
   if (places.files.size() == 1) return fmt::format("{} pieces in {}", places.pieces, first);
-  return fmt::format("{} pieces in {} files", places.pieces, places.files.size());
+  return counted(places.pieces, "piece") + " in " + counted(places.files.size(), "file");
 }
 
 std::string row(std::string_view name, std::string_view value) {
@@ -85,7 +86,7 @@ std::string inspect_text(const checkpoint::Checkpoint& checkpoint) {
   text += row("data_digest", printable(manifest.data_digest));
   text += row("tokenizer_digest",
               manifest.tokenizer_digest.empty() ? "none" : printable(manifest.tokenizer_digest));
-  text += fmt::format("{} files\n", manifest.files.size());
+  text += counted(manifest.files.size(), "file") + "\n";
   for (const checkpoint::ShardFile& file : manifest.files) {
     text += fmt::format("  {}  {}  {}\n", file.name, rounded_size(file.bytes), to_text(file.hash));
   }

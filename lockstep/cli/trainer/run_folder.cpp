@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <sys/resource.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/output_file.h"
@@ -75,11 +76,6 @@ void add_speeds(const train::SpeedReport& report, metrics::Record& record) {
   for (const train::Phase phase : train::kPhases) {
     record.scalars.push_back({fmt::format("speed/{}_s", train::name_of(phase)), report.mean[phase]});
   }
-}
-
-// "1 lane", "8 lanes"
-std::string counted(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 // "8 workers (2 data-parallel x 2 tensor-parallel x 2 stages of 1f1b)"
@@ -338,13 +334,14 @@ void RunFolder::tell_model() {
 
 void RunFolder::finish(const train::RunSummary& summary) {
   // A run that is resumed may be further than it is asked to go.
-  const std::string steps = summary.steps > run_.training.steps
-                                ? fmt::format("{} steps, which is more than training.steps = {}",
-                                              summary.steps, run_.training.steps)
-                                : fmt::format("{} of {} steps", summary.steps, run_.training.steps);
+  const std::string steps =
+      summary.steps > run_.training.steps
+          ? fmt::format("{} steps, which is more than training.steps = {}", summary.steps,
+                        run_.training.steps)
+          : fmt::format("{} of {}", summary.steps, counted(run_.training.steps, "step"));
   log_->say(fmt::format(
       "{} after {}, loss {:.4f}{}{}", summary.stopped ? "stopped" : "done", steps, summary.loss,
-      summary.bad_steps > 0 ? fmt::format(", {} steps skipped", summary.bad_steps) : "",
+      summary.bad_steps > 0 ? ", " + counted(summary.bad_steps, "step") + " skipped" : "",
       summary.stopped && run_.checkpoint.enabled ? "; the same command with --resume auto goes on" : ""));
   if (!summary.trace.empty()) {
     log_->say(fmt::format("wrote {}: ui.perfetto.dev shows it", summary.trace));

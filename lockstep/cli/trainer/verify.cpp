@@ -9,6 +9,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/world.h"
@@ -114,12 +115,13 @@ std::string to_sentence(const Comparison& comparison) {
                        comparison.workers);
   }
   return fmt::format(
-      "identical: {} steps on 1 process and on {}; {} losses, gradient norms, gradients and weights of every "
+      "identical: {} on 1 process and on {}; {} losses, gradient norms, gradients and weights of every "
       "rank compared bit for bit\n",
-      comparison.steps, comparison.workers, comparison.facts);
+      counted(comparison.steps, "step"), comparison.workers, comparison.facts);
 }
 
 int compare(const VerifyOptions& options) {
+  require_workers_on_each(options.hosts, options.workers);
   spec::RunSpec run = spec::settled(spec::load_run(options.file, options.key_flags), options.workers);
   train::require_division(run);
   run.parallelism.data = -1;
