@@ -298,6 +298,7 @@ void Coordinator::form(const std::vector<MemberId>& members, Time now) {
 
 void Coordinator::end(bool is_finished, const std::string& reason) {
   phase_ = Phase::ended;
+  if (!is_finished) closing_ = reason;  // for those who come late
   for (const auto& [member, known] : known_) dismiss(member, reason, true);
   known_.clear();
   outputs_.push_back(End{is_finished, reason});

@@ -181,7 +181,7 @@ class Coordinator {
   bool has_left_ = false;            // a member with a place
   std::optional<Time> short_since_;  // there are too few members
   bool is_winding_up_ = false;
-  std::optional<std::string> closing_;  // the generation only saves, and the run ends with it: why
+  std::optional<std::string> closing_;  // why the run ends unfinished; a generation that is there only saves
   Outputs outputs_;
 };
 

@@ -164,6 +164,8 @@ class Supervision {
   // All workers that were asked to stop say so by the same code.
   void note_departure(const WorkerSlots::Ended& ended, const std::string& failure) {
     note_interruption(ended);
+    // Whoever kills a worker that has done everything takes nothing from the run.
+    if (ended.status.signal == SIGKILL) return log::warning(failure);
     const bool is_worse = is_mistake(ended.status) && !is_mistake(result_.exit_code);
     if (ended.status.ok() || (result_.exit_code != 0 && !is_worse)) return;
     result_.exit_code = ended.status.shell_code();

@@ -196,6 +196,13 @@ TEST(Coordinator, ASecondJoinReplacesTheFirst) {
   EXPECT_EQ(rig.sent<Place>(), (Place{1, 0, {1, 2}, 4, 2}));
 }
 
+TEST(Coordinator, TellsWhoComesAfterTheEndWhyThatWas) {
+  Rig rig(options_for(1));
+  rig.coordinator.give_up("no room");
+  rig.join(1);
+  EXPECT_EQ(rig.sent<Dismiss>().reason, "no room");
+}
+
 TEST(Coordinator, IsFinishedWhenAllHaveLeft) {
   CoordinatorOptions options = options_for(3);
   Rig rig(options);

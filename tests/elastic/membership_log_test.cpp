@@ -55,7 +55,7 @@ TEST_F(Members, WaitForALogThatCannotBeWritten) {
 
 TEST_F(Members, EndWhenTheLogCannotBeWrittenForLong) {
   FullDisk disk;
-  serve_on(disk, 1, 60s, 250ms);
+  serve_on(disk, 1, 60s, 3s);
   const auto first = member();
   EXPECT_THAT(error_of<Dismissed>([&] { first->take_place({}, "new"); }), HasSubstr("no room"));
   server_->with([](CoordinatorServer& server) {

@@ -189,6 +189,11 @@ TEST_F(Supervisor, KillsOneAfterAnother) {
   expect_undisturbed(run, 4);
 }
 
+TEST_F(Supervisor, AWorkerThatIsKilledWhenItHasLeftIsNotMissed) {
+  ToyRun run(3, {}, {{"TOY_END", "9"}, {"TOY_END_SLOT", "1"}, {"TOY_END_STEP", "left"}});
+  expect_undisturbed(run, 3);
+}
+
 TEST_F(Supervisor, WithoutRestartsTheOthersGoOn) {
   ToyRun run(4, {"restart_workers=0"});
   const std::vector<pid_t> workers = run.await(4, 10);

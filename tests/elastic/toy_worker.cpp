@@ -9,7 +9,7 @@
 //   TOY_STEP_MS  how long each takes at least
 //   TOY_END      exit code to end with at once, before anything else
 //   TOY_END_SLOT the worker of its host that does so; else all
-//   TOY_END_STEP the step after which it does so
+//   TOY_END_STEP the step after which it does so; "left": kills itself when it has left
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -120,6 +120,7 @@ class Toy {
     }
     write("final", fmt::format("{} {}", state_.step, state_.number));
     membership_.leave();
+    if (is_to_end("left")) std::raise(SIGKILL);
     return state_.step < steps ? kResumable : 0;
   }
 

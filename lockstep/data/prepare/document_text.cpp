@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/prepare/document_text.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,7 +32,8 @@ std::string json_text(const Piece& piece, const std::string& key) {
     }
     return std::move(found->get_ref<std::string&>());
   } catch (const Json::parse_error& error) {
-    throw bad_line(fmt::format("this is not valid JSON from byte {} of the line on", error.byte));
+    const std::size_t byte = std::min(error.byte, piece.content.size());
+    throw bad_line(fmt::format("this is not valid JSON from byte {} of the line on", byte));
   }
 }
 
