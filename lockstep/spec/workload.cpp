@@ -29,7 +29,7 @@ std::string nearest_multiples(std::int64_t value, std::int64_t unit) {
   }
   throw UsageError(fmt::format(
       "training.global_batch_size = {} must be a multiple of {} lanes x training.micro_batch_size = "
-      "{}; the nearest that work are {}",
+      "{}; the nearest that work: {}",
       global, lanes, training.micro_batch_size, advice));
 }
 

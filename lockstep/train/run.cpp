@@ -50,6 +50,12 @@ double seconds_since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
+// Of a step; what no phase has was spent somewhere else.
+PhaseTimes complete(PhaseTimes times, double seconds) {
+  times[Phase::other] += std::max(0.0, seconds - times.busy() - times[Phase::communication]);
+  return times;
+}
+
 // By rank: equal numbers for those that hold the same part of the model.
 std::vector<int> work_of_ranks(const Mesh& mesh) {
   std::vector<int> work;
@@ -329,7 +335,9 @@ class Training::Impl {
          .observe = observe_});
     if (trace_) trace_->end_step();
     take(result);
-    count_times(result.times, report.seconds);
+    report.times = complete(result.times, report.seconds);
+    compute_seconds_ += report.times->computing();
+    speeds_.add(*report.times);
     if (result.not_finite) report.not_finite = holding_.whole.specs()[*result.not_finite].name;
     reached_ = after(report);
     agreed_.reset();
@@ -337,13 +345,6 @@ class Training::Impl {
     LOCKSTEP_FAILPOINT_VALUES("train.applied", any_weights());
     validate(report);
     return report;
-  }
-
-  // Of a step; what no phase has was spent somewhere else.
-  void count_times(PhaseTimes times, double seconds) {
-    compute_seconds_ += times.computing();
-    times[Phase::other] += std::max(0.0, seconds - times.busy() - times[Phase::communication]);
-    speeds_.add(times);
   }
 
   // Some that blocks compute with; none where they are shared out.
@@ -414,8 +415,9 @@ class Training::Impl {
         world_,
         fmt::format(
             "step {}: the gradients of {} steps in a row were not finite, this time first that of {}; "
-            "lower optimizer.lr, raise lr_scheduler.warmup_steps, or use training.dtype = \"bf16\"",
-            report.step, reached_.progress.bad_in_a_row, report.not_finite));
+            "lower optimizer.lr or raise lr_scheduler.warmup_steps{}",
+            report.step, reached_.progress.bad_in_a_row, report.not_finite,
+            run_.training.dtype == DType::fp16 ? ", or use training.dtype = \"bf16\"" : ""));
   }
 
   const spec::RunSpec& run_;

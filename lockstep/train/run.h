@@ -15,6 +15,7 @@
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/checkpointer.h"
 #include "lockstep/train/kept_state.h"
+#include "lockstep/train/phases.h"
 #include "lockstep/train/resume.h"
 #include "lockstep/train/save_history.h"
 #include "lockstep/train/step_runner.h"
@@ -32,6 +33,7 @@ struct StepReport {
   double loss_scale = 1;
   bool updated = true;
   double seconds = 0;
+  std::optional<PhaseTimes> times = std::nullopt;  // of this rank; none when the step is told again
   std::int64_t tokens = 0;
   std::optional<double> validation_loss = std::nullopt;
   std::vector<int> lanes = {};  // when they have moved after this step: how many each worker owns

@@ -81,9 +81,11 @@ steps = 3
       for (const char* name : {"time", "tokens_per_s", "step_s", "mfu", "page_faults", "peak_memory_mib",
                                "predicted_memory_mib", "checkpoint/seconds", "checkpoint/stall_s"})
         step.erase(name);
-      // What was measured: the keys "speed/...".
+      const auto is_measured = [](const std::string& name) {
+        return name.starts_with("speed/") || name.starts_with("phase/");
+      };
       for (auto key = step.begin(); key != step.end();) {
-        key = key.key().starts_with("speed/") ? step.erase(key) : std::next(key);
+        key = is_measured(key.key()) ? step.erase(key) : std::next(key);
       }
       steps.push_back(std::move(step));
     }

@@ -102,6 +102,25 @@ TEST_F(TrainProgram, TheLogHasWhatTheRunSaid) {
   EXPECT_EQ(read_file(folder_.path("logged") + "/log.txt"), finished.output);
 }
 
+TEST_F(TrainProgram, EveryStepTellsWhereItsTimeWent) {
+  for (const std::string workers : {"1", "2"}) {
+    ASSERT_EQ(train({"--workers", workers, "--job.dump_folder", folder_.path(workers)}).exit_code, 0);
+    std::istringstream lines(read_file(folder_.path(workers) + "/metrics.jsonl"));
+    int steps = 0;
+    for (std::string line; std::getline(lines, line); ++steps) {
+      const auto step = nlohmann::json::parse(line);
+      double together = 0;
+      for (const char* phase :
+           {"data", "forward", "backward", "update", "checkpoint", "other", "communication"})
+        together += step.at(std::string("phase/") + phase + "_s").get<double>();
+      EXPECT_GT(step.at("phase/forward_s"), 0);
+      EXPECT_GT(step.at("phase/backward_s"), 0);
+      EXPECT_GE(together, step.at("step_s").get<double>() * 0.999);
+    }
+    EXPECT_EQ(steps, 4);
+  }
+}
+
 TEST_F(TrainProgram, TheResolvedRunGivesTheSameRun) {
   ASSERT_EQ(train({"--workers", "2", "--job.dump_folder", folder_.path("a")}).exit_code, 0);
   const Finished again =
@@ -317,7 +336,8 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--workers"}, 2), HasSubstr("--workers needs a value"));
   EXPECT_THAT(sentence({"--training.global_batch_size", "17"}, 2), HasSubstr("nearest that work"));
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]"}, 2), HasSubstr("nowhere"));
-  EXPECT_THAT(sentence({"--model.vocab_size", "40"}, 65), HasSubstr("corpus"));
+  EXPECT_THAT(sentence({"--model.vocab_size", "40"}, 2),
+              HasSubstr("has 257 tokens, but model.vocab_size is 40"));
   EXPECT_THAT(sentence({"--job.dump_folder", "/proc/nowhere"}, 2), HasSubstr("/proc/nowhere"));
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
   EXPECT_THAT(sentence({"--data.validation", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
@@ -327,7 +347,7 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
               HasSubstr("lane_weights"));
   EXPECT_THAT(sentence({"--training.threads", "4096", "--workers", "2"}, 2),
               HasSubstr("training.threads = 4096"));
-  EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 65), HasSubstr("corpus"));
+  EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 2), HasSubstr("has 257 tokens"));
   EXPECT_THAT(sentence({"--comm.all_reduce", "halving_doubling", "--workers", "3"}, 2),
               HasSubstr("halving_doubling"));
   EXPECT_EQ(run_program({"train"}).error_output,
@@ -355,6 +375,13 @@ TEST_F(TrainProgram, TooLittleMemoryIsToldBeforeTheFirstStep) {
               ContainsRegex("warning: 1 worker on this host will need about [0-9.]+ MiB of memory, of which "
                             "[0-9.]+ MiB can be had: use fewer of them, a smaller training.micro_batch_size, "
                             "or --parallelism.recompute all\n(.*\n)*step 1/4 "));
+
+  const Finished hopeless = train_within(static_cast<long>(needed_mib * (1 << 20) / 2), "hopeless");
+  EXPECT_EQ(hopeless.exit_code, 2) << hopeless.output;
+  EXPECT_THAT(hopeless.error_output,
+              ContainsRegex("lockstep: 1 worker on this host would need about [0-9.]+ MiB of memory, but all "
+                            "there is are [0-9.]+ MiB: choose a smaller model"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("hopeless") + "/metrics.jsonl"));
 }
 
 }  // namespace

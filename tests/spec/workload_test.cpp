@@ -71,10 +71,10 @@ TEST(MicroBatches, NameTheNearestThatWork) {
       error_of<UsageError>(
           [] { micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 40}, 4); }),
       "training.global_batch_size = 40 must be a multiple of 4 lanes x training.micro_batch_size = 8; the "
-      "nearest that work are 32 or 64, or training.micro_batch_size = 5");
+      "nearest that work: 32 or 64, or training.micro_batch_size = 5");
   EXPECT_THAT(error_of<UsageError>(
                   [] { micro_batches_per_lane({.micro_batch_size = 8, .global_batch_size = 3}, 4); }),
-              HasSubstr("the nearest that work are 32"));
+              HasSubstr("the nearest that work: 32"));
 }
 
 TEST(RecomputeStride, ReadsWordsAndNumbers) {

@@ -107,7 +107,8 @@ TEST(StepRunner, ExactAlgorithmsGiveTheBitsOfTheLanes) {
 TEST(StepRunner, OtherAlgorithmsGiveNearlyTheSame) {
   const Outcome alone = train(even_ownership(8, 1), {}).front();
   for (const auto& [zero_stage, hosts] : {std::pair{0, 0}, {1, 0}, {2, 2}}) {
-    for (comm::Algorithm algorithm : {comm::Algorithm::ring, comm::Algorithm::tree, comm::Algorithm::mesh}) {
+    for (comm::Algorithm algorithm : {comm::Algorithm::ring, comm::Algorithm::tree, comm::Algorithm::mesh,
+                                      comm::Algorithm::hierarchical}) {
       // Four workers with lanes, three of them with several pieces, and one without.
       const Setting setting = {
           .zero_stage = zero_stage, .hosts = hosts, .sum = {.exact = false, .algorithm = algorithm}};

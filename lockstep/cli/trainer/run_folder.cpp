@@ -70,6 +70,24 @@ double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// Where the first worker spent a step: communication is what no computation hid.
+void add_times(const train::PhaseTimes& times, metrics::Record& record) {
+  for (const train::Phase phase : train::kPhases) {
+    record.scalars.push_back({fmt::format("phase/{}_s", train::name_of(phase)), times[phase]});
+  }
+}
+
+// Far from fitting: the kernel would end the workers without a word. What is tight may still be tried.
+void require_memory(int local_workers, std::uint64_t needed) {
+  const HostMemory memory = read_host_memory();
+  const std::uint64_t all = std::min(memory.total, memory.group_limit.value_or(memory.total));
+  if (needed <= all + all / 4) return;
+  throw UsageError(fmt::format(
+      "{} on this host would need about {} of memory, but all there is are {}: choose a smaller model, "
+      "--parallelism.recompute all, or share the model out over more hosts (docs/parallelism.md)",
+      counted(local_workers, "worker"), metrics::format_memory(needed), metrics::format_memory(all)));
+}
+
 void add_speeds(const train::SpeedReport& report, metrics::Record& record) {
   record.scalars.push_back({"speed/slowest_rank", static_cast<double>(report.slowest.rank)});
   record.scalars.push_back({"speed/slowest_score", report.slowest.score});
@@ -149,7 +167,7 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
       folder_(made(run.job.dump_folder)),
       lock_(folder_ / kLock),
       goes_on_(goes_on || resumes_itself(run)),
-      tokenizer_(train::tokenizer_of(run.data)) {
+      tokenizer_(train::tokenizer_of(run)) {
   if (!goes_on) require_free(run);
   checkpoint::require_replaceable(model_folder());  // better than to find out after training
 }
@@ -201,14 +219,7 @@ void RunFolder::saved(const train::SaveReport& report) {
                         report.seconds, report.stall_seconds * 1e3));
 }
 
-void RunFolder::begin(const Workers& workers) {
-  gemm_peak_gflops_ = workers.gemm_peak_gflops;
-  if (!goes_on_) clear(folder_, run_);
-  const spec::Workload workload = spec::workload_of(run_, workers_);
-  spec::RunSpec resolved = spec::settled(run_, workers_);
-  resolved.job.overwrite = false;  // that was allowed once
-  resolved.checkpoint.resume = "";
-  write_atomically(folder_ / kResolved, spec::to_toml(resolved));
+RunFolder::Needs RunFolder::predict(const Workers& workers) {
   const std::uint64_t here = metrics::process_memory().current_bytes;
   const auto predicted = [&](Rank rank) {
     const std::uint64_t mirrors =
@@ -217,25 +228,37 @@ void RunFolder::begin(const Workers& workers) {
   };
   predicted_bytes_ = predicted(0);
   // Of those on other hosts one of each stage: a prediction proves a program, and there may be thousands.
-  std::uint64_t largest = 0;
+  Needs needs;
   const Mesh mesh = plan::mesh_of(run_, workers_);
   for (int stage = 0; stage < mesh.size(Axis::pipeline); ++stage) {
-    largest = std::max(largest, predicted(mesh.rank_of({.pipeline = stage})));
+    needs.largest = std::max(needs.largest, predicted(mesh.rank_of({.pipeline = stage})));
   }
-  std::uint64_t on_this_host = 0;
   for (Rank rank = 0; rank < workers.on_this_host; ++rank) {
     const std::uint64_t needed = predicted(rank);
-    on_this_host += needed;
-    largest = std::max(largest, needed);
+    needs.on_this_host += needed;
+    needs.largest = std::max(needs.largest, needed);
   }
+  return needs;
+}
+
+void RunFolder::begin(const Workers& workers) {
+  gemm_peak_gflops_ = workers.gemm_peak_gflops;
+  const Needs needs = predict(workers);
+  require_memory(workers.on_this_host, needs.on_this_host);
+  if (!goes_on_) clear(folder_, run_);
+  const spec::Workload workload = spec::workload_of(run_, workers_);
+  spec::RunSpec resolved = spec::settled(run_, workers_);
+  resolved.job.overwrite = false;  // that was allowed once
+  resolved.checkpoint.resume = "";
+  write_atomically(folder_ / kResolved, spec::to_toml(resolved));
   log_.emplace(folder_ / "log.txt",
                goes_on_ ? metrics::OutputFile::Mode::append : metrics::OutputFile::Mode::replace);
   log_->say(
       fmt::format("{} parameters, {}, {}, {} tokens per step, about {} of memory for a worker; files in {}",
                   spec::parameter_count(run_.model), workers_in_words(run_, workers_, workload),
-                  counted(workload.lanes, "lane"), workload.tokens_per_step, metrics::format_memory(largest),
-                  folder_.string()));
-  warn_about_memory(workers.on_this_host, on_this_host);
+                  counted(workload.lanes, "lane"), workload.tokens_per_step,
+                  metrics::format_memory(needs.largest), folder_.string()));
+  warn_about_memory(workers.on_this_host, needs.on_this_host);
   // Later, what was trained is saved first.
   if (!goes_on_ && log_->lost_output()) throw OutputError(*log_->lost_output());
 }
@@ -268,6 +291,7 @@ void RunFolder::after_step(const train::StepReport& report) {
                                         {"predicted_memory_mib", mib(predicted_bytes_)},
                                         {"page_faults", static_cast<double>(faults - page_faults_)}}};
   page_faults_ = faults;
+  if (report.times) add_times(*report.times, record);
   if (report.loss_scale != 1) record.scalars.push_back({"loss_scale", report.loss_scale});
   if (!report.updated) record.scalars.push_back({"skipped", 1});
   if (report.validation_loss) record.scalars.push_back({"validation/loss", *report.validation_loss});

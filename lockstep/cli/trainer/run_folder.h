@@ -55,7 +55,8 @@ class RunFolder {
     std::vector<int> host_of = {};  // as plan::step_memory() takes it
     bool mirror = false;            // each other's shares of the state: those of an elastic run
   };
-  // Makes room for the run, once nothing is in its way any more, and says what it will need.
+  // Makes room for the run, once nothing is in its way any more, and says what it will need. UsageError when
+  // this host has far too little memory.
   void begin(const Workers& workers);
   // After begin(), when the run is not a new one: it goes on from a checkpoint, or from what workers had in
   // memory, whose last step will be told again.
@@ -71,6 +72,12 @@ class RunFolder {
   void finish(const train::RunSummary& summary);
 
  private:
+  // Bytes that are predicted.
+  struct Needs {
+    std::uint64_t largest = 0;  // of any worker
+    std::uint64_t on_this_host = 0;
+  };
+  Needs predict(const Workers& workers);
   // With the records up to this step.
   void open_sinks(std::int64_t step);
   std::string model_folder() const { return (folder_ / "model").string(); }

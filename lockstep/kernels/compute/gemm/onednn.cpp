@@ -68,7 +68,7 @@ const dnnl::engine& cpu() {
 class Prepared {
  public:
   explicit Prepared(const Shape& shape)
-      : description_(describe(shape), attributes(shape), cpu()),
+      : description_(describe(shape)),
         primitive_(description_),
         scratchpad_(description_.scratchpad_desc().get_size()) {
     bind(DNNL_ARG_SRC, description_.src_desc());
@@ -89,14 +89,19 @@ class Prepared {
   }
 
  private:
-  static dnnl::matmul::desc describe(const Shape& shape) {
+  static dnnl::matmul::primitive_desc describe(const Shape& shape) {
     const memory::desc a =
         rows_of(shape.rows, shape.inner, shape.stride_a, shape.factors, shape.transposed_a);
     const memory::desc b =
         rows_of(shape.inner, shape.columns, shape.stride_b, shape.factors, shape.transposed_b);
     const memory::desc c = rows_of(shape.rows, shape.columns, shape.stride_c, shape.product, false);
-    if (!shape.has_bias) return {a, b, c};
-    return {a, b, rows_of(1, shape.columns, shape.columns, shape.factors, false), c};
+    const memory::desc bias =
+        shape.has_bias ? rows_of(1, shape.columns, shape.columns, shape.factors, false) : memory::desc();
+#if DNNL_VERSION_MAJOR >= 3
+    return {cpu(), a, b, bias, c, attributes(shape)};
+#else
+    return {dnnl::matmul::desc(a, b, bias, c), attributes(shape), cpu()};
+#endif
   }
 
   static dnnl::primitive_attr attributes(const Shape& shape) {
