@@ -8,6 +8,7 @@
 #include "lockstep/base/error.h"
 
 #include "tests/kernels/compute/tensors.h"
+#include "tests/kernels/every_target.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -63,7 +64,10 @@ void expect_same_as_twin(const AttentionShape& shape, DType dtype) {
   EXPECT_LE(relative_error(fast.dv.values(), plain.dv.values()), limit);
 }
 
-TEST(Attention, AgreesWithItsTwin) {
+using AttentionOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, AttentionOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(AttentionOnEveryTarget, AgreesWithItsTwin) {
   for (DType dtype : kFloatTypes) {
     expect_same_as_twin(shape_of(1, 1, 1, 1, 1), dtype);
     expect_same_as_twin(shape_of(2, 17, 4, 4, 16), dtype);
@@ -77,7 +81,7 @@ TEST(Attention, AgreesWithItsTwinOverSeveralBlocksOfKeys) {
   expect_same_as_twin(shape_of(1, 1100, 2, 1, 16), DType::bf16);
 }
 
-TEST(Attention, LargeScoresDoNotOverflow) {
+TEST_P(AttentionOnEveryTarget, LargeScoresDoNotOverflow) {
   AttentionShape shape = shape_of(1, 600, 1, 1, 8);
   shape.scale = 1000.0F;
   Pass pass(shape, DType::fp32);

@@ -13,6 +13,7 @@
 #include "lockstep/kernels/float16.h"
 
 #include "tests/kernels/compute/tensors.h"
+#include "tests/kernels/every_target.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -37,7 +38,10 @@ void expect_all_widened(DType dtype, float (*one)(std::uint16_t)) {
   }
 }
 
-TEST(Convert, WidensEveryValue) {
+using ConvertOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, ConvertOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(ConvertOnEveryTarget, WidensEveryValue) {
   expect_all_widened(DType::bf16, float_of_bf16);
   expect_all_widened(DType::fp16, float_of_fp16);
 }
@@ -52,7 +56,7 @@ void expect_narrowed(DType dtype, std::uint16_t (*one)(float)) {
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(found[i], one(values[i])) << values[i];
 }
 
-TEST(Convert, NarrowsToNearestEven) {
+TEST_P(ConvertOnEveryTarget, NarrowsToNearestEven) {
   expect_narrowed(DType::bf16, bf16_of_float);
   expect_narrowed(DType::fp16, fp16_of_float);
 }

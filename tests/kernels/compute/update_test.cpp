@@ -12,6 +12,7 @@
 
 #include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
+#include "tests/kernels/every_target.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -55,7 +56,10 @@ struct State {
 constexpr AdamW kAdam = {.learning_rate = 0.01F, .weight_decay = 0.1F};
 constexpr Sgd kSgd = {.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F};
 
-TEST(Optimizers, AgreeWithTheirTwins) {
+using OptimizersOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, OptimizersOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(OptimizersOnEveryTarget, AgreeWithTheirTwins) {
   for (DType dtype : {DType::bf16, DType::fp16}) {
     for (std::size_t count : kSizes) {
       State adam(count, dtype), adam_twin(count, dtype), sgd_state(count, dtype), sgd_twin(count, dtype);
@@ -120,7 +124,10 @@ TEST(Optimizers, PartsGiveTheBitsOfTheWhole) {
   EXPECT_EQ(whole.bytes(), parts.bytes());
 }
 
-TEST(Vectors, AgreeWithTheirTwins) {
+using VectorsOnEveryTarget = EveryTarget;
+INSTANTIATE_TEST_SUITE_P(Target, VectorsOnEveryTarget, testing::ValuesIn(every_target()), target_name);
+
+TEST_P(VectorsOnEveryTarget, AgreeWithTheirTwins) {
   for (std::size_t count : kSizes) {
     std::vector<float> values = random_values(count, 3);
     std::vector<double> squares((count + kSquaresBlock - 1) / kSquaresBlock);
@@ -148,7 +155,7 @@ TEST(Vectors, TheSquaresOfABlockDoNotDependOnItsNeighbours) {
   }
 }
 
-TEST(Vectors, TheFirstValueThatIsNotFiniteIsFound) {
+TEST_P(VectorsOnEveryTarget, TheFirstValueThatIsNotFiniteIsFound) {
   for (std::size_t count : kSizes) {
     std::vector<float> values = random_values(count, 3);
     EXPECT_EQ(first_not_finite(values), std::nullopt);
