@@ -22,11 +22,14 @@ gpt='--preset gpt2-124m --workers 2 --micro-batch 2 --seq-len 512 --steps 6 --tu
 llama='--preset llama-tiny --model.layers 6 --model.width 384 --model.heads 6 --model.kv_heads 6
   --model.ffn_width 1024 --model.vocab_size 8192 --model.tied_embeddings true --workers 2 --micro-batch 8 --seq-len 256
   --steps 8 --turns 5'
+small_gpt='--preset gpt2-124m --model.layers 6 --model.width 384 --model.heads 6 --model.ffn_width 1536
+  --model.vocab_size 8192 --workers 2 --micro-batch 8 --seq-len 256 --steps 8 --turns 5'
 # shellcheck disable=SC2086
 {
   case_of 'gpt2-124m, bf16' train $gpt --dtype bf16 --against pytorch,one-process,inexact,unshared
   case_of 'gpt2-124m, fp32' train $gpt --dtype fp32 --against pytorch
   case_of 'a llama of 14 million parameters, bf16' train $llama --dtype bf16 --against pytorch
+  case_of 'a gpt of 14 million parameters, bf16' train $small_gpt --dtype bf16 --against pytorch
 }
 case_of 'kernels, one thread' kernels --threads 1
 

@@ -81,7 +81,8 @@ void add_times(const train::PhaseTimes& times, metrics::Record& record) {
 void require_memory(int local_workers, std::uint64_t needed) {
   const HostMemory memory = read_host_memory();
   const std::uint64_t all = std::min(memory.total, memory.group_limit.value_or(memory.total));
-  if (needed <= all + all / 4) return;
+  const bool is_known = memory.total > 0;  // not where /proc is hidden
+  if (!is_known || needed <= all + all / 4) return;
   throw UsageError(fmt::format(
       "{} on this host would need about {} of memory, but all there is are {}: choose a smaller model, "
       "--parallelism.recompute all, or share the model out over more hosts (docs/parallelism.md)",
