@@ -96,12 +96,14 @@ void Link::fill_batch(Peer& peer) {
 }
 
 void Link::advance_batch(Peer& peer, std::size_t bytes) {
-  const std::size_t before = batch_written_;
   batch_written_ += bytes;
   std::size_t end = 0;
-  for (const OutgoingFrame& frame : batch_) {
+  for (OutgoingFrame& frame : batch_) {
     end += kHeaderBytes + frame.payload.size();
-    if (end > before && end <= batch_written_ && frame.counted) {
+    if (end > batch_written_) continue;
+    frame.reports_failure = false;
+    // Once told, its sender may free the payload.
+    if (std::exchange(frame.counted, false)) {
       peer.on_written(frame.stream, frame.sequence, frame.payload.size());
     }
   }

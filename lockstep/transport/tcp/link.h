@@ -20,8 +20,8 @@ struct OutgoingFrame {
   HeaderBytes header;
   ConstBytes payload;
   std::vector<std::byte> owned;
-  bool counted = false;  // a payload that the outbox of `stream` wants to be told of
-  bool reports_failure = false;
+  bool counted = false;          // the outbox of `stream` is yet to be told that the payload was written
+  bool reports_failure = false;  // and has not been written
   StreamId stream = 0;
   std::uint64_t sequence = 0;
 };
