@@ -20,7 +20,7 @@ std::size_t frames_of(std::size_t bytes) {
   return (bytes + kFramePayload - 1) / kFramePayload;
 }
 
-DataHeader header_of(Frame& frame) {
+DataHeader header_of(const Frame& frame) {
   DataHeader header;
   std::memcpy(&header, frame.all().data(), sizeof(header));
   return header;
@@ -65,6 +65,18 @@ ConstBytes MpiChannel::view() {
 
 void MpiChannel::consume(std::size_t bytes) {
   take(bytes);
+}
+
+std::size_t MpiChannel::received_bytes() const {
+  if (expected_.empty()) {
+    return 0;
+  }
+  const Expected& message = expected_.front();
+  if (arriving_.empty() || !arriving_.front().arrived) {
+    return message.done;
+  }
+  const DataHeader header = header_of(arriving_.front().frame);
+  return message.agrees(header) ? message.done + header.payload_bytes - taken_ : message.done;
 }
 
 bool MpiChannel::pump() {
@@ -199,7 +211,7 @@ bool MpiChannel::front_arrived() {
   return front.arrived;
 }
 
-void MpiChannel::read_header(Frame& frame, std::size_t bytes) {
+void MpiChannel::read_header(const Frame& frame, std::size_t bytes) {
   const DataHeader header = header_of(frame);
   if (bytes < sizeof(header) || header.magic != DataHeader::kMagic ||
       header.payload_bytes != bytes - sizeof(header)) {
@@ -215,7 +227,7 @@ ConstBytes MpiChannel::front_payload() {
   UnderWay& front = arriving_.front();
   const DataHeader header = header_of(front.frame);
   const Expected& message = expected_.front();
-  if (header.envelope != message.envelope || header.message_bytes != message.bytes) {
+  if (!message.agrees(header)) {
     throw EnvelopeMismatch{.mine = message.envelope,
                            .theirs = header.envelope,
                            .my_bytes = message.bytes,

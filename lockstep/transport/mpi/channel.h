@@ -38,7 +38,7 @@ class MpiChannel final : public Channel {
   ConstBytes view() override;
   void consume(std::size_t bytes) override;
   std::uint64_t receives_done() const override { return receives_done_; }
-  std::size_t received_bytes() const override { return expected_.empty() ? 0 : expected_.front().done; }
+  std::size_t received_bytes() const override;
   bool pump() override;
   void abandon() override;
 
@@ -60,7 +60,11 @@ class MpiChannel final : public Channel {
     Envelope envelope;
     std::size_t bytes = 0;
     std::byte* into = nullptr;  // null: read in place
-    std::size_t done = 0;
+    std::size_t done = 0;       // copied or consumed
+
+    bool agrees(const DataHeader& header) const {
+      return header.envelope == envelope && header.message_bytes == bytes;
+    }
   };
   struct UnderWay {
     Frame frame;
@@ -75,7 +79,7 @@ class MpiChannel final : public Channel {
   void start_frame();
   void post_receives();
   bool front_arrived();
-  void read_header(Frame& frame, std::size_t bytes);
+  void read_header(const Frame& frame, std::size_t bytes);
   ConstBytes front_payload();
   void take(std::size_t bytes);
   void pop_arrival();

@@ -56,6 +56,7 @@ class Frame {
   Frame() : memory_(static_cast<std::byte*>(::operator new(kBytes, kAlignment))) {}
 
   Bytes all() { return {memory_.get(), kBytes}; }
+  ConstBytes all() const { return {memory_.get(), kBytes}; }
   Bytes payload() { return all().subspan(sizeof(DataHeader)); }
 
  private:

@@ -8,11 +8,13 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/schedule/collective/collective.h"
 #include "lockstep/transport/mpi/endpoint.h"
 
 #include "tests/comm/collective_cases.h"
@@ -79,6 +81,23 @@ TEST(MpiCommunicator, ARankThatLeavesInsteadIsNamed) {
 
 TEST(MpiCommunicator, ARankThatDoesNotComeIsNamedAtTheDeadline) {
   EXPECT_THAT(failure_without_rank_1(300ms, 1s), HasSubstr("rank 1"));
+}
+
+// What it has sent waits at the root for the part of the last rank, in pieces or whole.
+TEST(MpiCommunicator, WhoHasSentItsPartMayLeaveWhileAnotherIsLate) {
+  using comm::Algorithm;
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::tree, Algorithm::direct, Algorithm::one_shot, Algorithm::mesh}) {
+    if (!schedule::supports(algorithm, schedule::Op::reduce)) continue;
+    for (const std::size_t count : {std::size_t{8}, std::size_t{50'000}}) {
+      std::vector<float> data(count, 1.0F);
+      const Communicator world = make_communicator();
+      if (world.rank() == world.size() - 1) std::this_thread::sleep_for(60ms);
+      EXPECT_NO_THROW(
+          world.reduce(std::as_writable_bytes(std::span(data)), {.root = 0, .algorithm = algorithm}))
+          << count << " by " << name_of(algorithm) << " on rank " << world.rank();
+    }
+  }
 }
 
 }  // namespace
