@@ -28,6 +28,9 @@ using namespace std::chrono_literals;
 // More than writing a long message into the memory of a peer takes.
 constexpr auto kPeerPatience = 200ms;
 
+// For the reports of a failure to leave: nobody may drive for long after it, and peers would wait in vain.
+constexpr auto kTellTime = 500ms;
+
 // Short enough to need no memory.
 constexpr const char* kNoMemory = "no memory left";
 
@@ -291,7 +294,21 @@ void Runner::tell_failure(transport::StreamId first_stream, const std::string& w
   }
 }
 
+// Once for all groups that failed together, and after those who wait here have been let go.
+void Runner::pass_on_failures() {
+  try {
+    endpoint_.pass_on_failures(Deadline::after(kTellTime));
+  } catch (const std::bad_alloc&) {
+    // The reports stay queued.
+  }
+}
+
 void Runner::break_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error) {
+  end_group(operation, error);
+  pass_on_failures();
+}
+
+void Runner::end_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error) {
   Group& group = *operation->group;
   group.failure.emplace(message_of(error));
   tell_failure(group.first_stream, *group.failure);
@@ -311,23 +328,29 @@ void Runner::break_group(const std::shared_ptr<Operation>& operation, const std:
 }
 
 void Runner::break_all(const std::exception_ptr& error) {
+  end_all(error);
+  pass_on_failures();
+}
+
+void Runner::end_all(const std::exception_ptr& error) {
   forget_ended();
   std::erase_if(ready_, has_ended);
   while (!active_.empty() || !ready_.empty()) {
-    break_group(active_.empty() ? ready_.front() : active_.front(), error);
+    end_group(active_.empty() ? ready_.front() : active_.front(), error);
     forget_ended();
     std::erase_if(ready_, has_ended);
   }
 }
 
-// Peers learn it first: some may wait in groups where nothing is under way here.
+// Of all groups: peers may wait in some where nothing is under way here.
 void Runner::abort(const std::string& reason, const GroupNumbers& numbers) {
   if (aborted_) return;
   aborted_ = reason;
   for (std::size_t number = 0; number < kMostGroups; ++number) {
     if (numbers.state(number) == GroupNumbers::State::taken) tell_failure(first_stream_of(number), reason);
   }
-  break_all(std::make_exception_ptr(Aborted(reason)));
+  end_all(std::make_exception_ptr(Aborted(reason)));
+  pass_on_failures();
 }
 
 bool Runner::is_in_use(Bytes memory) const {

@@ -65,6 +65,10 @@ class Runner {
   template <typename Act>
   void each_of_group(const std::shared_ptr<Operation>& first, Act act);
   void tell_failure(transport::StreamId first_stream, const std::string& why);
+  void pass_on_failures();
+  // As break_group() and break_all(), but the reports to peers may have to wait.
+  void end_group(const std::shared_ptr<Operation>& operation, const std::exception_ptr& error);
+  void end_all(const std::exception_ptr& error);
   void end(Operation& operation, std::exception_ptr error);
   void forget_ended();
 

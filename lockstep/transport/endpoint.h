@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "lockstep/base/bytes.h"
+#include "lockstep/base/deadline.h"
 #include "lockstep/base/rank.h"
 #include "lockstep/transport/channel.h"
 
@@ -58,9 +59,12 @@ class Endpoint {
 
   // --- Notices. publish() makes `head` the notice number `index` (0, 1, 2, ... per stream) of this rank;
   // cheap enough for every operation. fail() publishes that the stream is broken here and why, once, and
-  // tells all peers at once, also those that sleep.
+  // tells all peers at once, also those that sleep; for one that has no room the report waits.
   virtual void publish(StreamId stream, std::uint64_t index, const NoticeHead& head) = 0;
   virtual void fail(StreamId stream, std::string_view why) = 0;
+
+  // For whoever may not drive for long: returns when no report of failure waits any more, or at the deadline.
+  virtual void pass_on_failures(Deadline) {}
 
   // Transports without shared memory send this rank's newest notice of the stream to the peer; others do
   // nothing.

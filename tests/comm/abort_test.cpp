@@ -5,15 +5,21 @@
 #include <chrono>
 #include <functional>
 #include <latch>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/transport/loopback/endpoint.h"
 
 #include "tests/comm/failures.h"
+#include "tests/comm/scripted_endpoint.h"
+#include "tests/support/ranks.h"
 
 namespace lockstep::test {
 namespace {
@@ -130,6 +136,39 @@ TEST_P(Abort, OtherWorldsGoOn) {
     EXPECT_EQ(failure_of([&] { alone.barrier(); }), "nothing");
     alone.abort("now this one");
     EXPECT_THAT(failure_of([&] { alone.barrier(); }), HasSubstr("now this one"));
+  });
+}
+
+// A peer that is frozen takes no reports: it is waited for once, however many groups there are, and not by
+// those who wait here.
+TEST(AbortWhilePeersTakeNoReports, LetsGoEverybodyHereFirst) {
+  constexpr int kGroups = 5;
+  Endpoints endpoints;
+  std::vector<ScriptedEndpoint*> scripts;
+  for (auto& real : transport::make_loopback(2)) {
+    auto scripted = std::make_unique<ScriptedEndpoint>(std::move(real));
+    scripts.push_back(scripted.get());
+    endpoints.push_back(std::move(scripted));
+  }
+  run_ranks(std::move(endpoints), {.name = "dp"}, [&](Communicator& world) {
+    std::vector<Communicator> groups;
+    for (int i = 0; i < kGroups; ++i) groups.push_back(world.split(0, world.rank(), "part"));
+    if (world.rank() == 1) {
+      EXPECT_THAT(failure_of([&] { groups.back().barrier(); }), HasSubstr("the generation has ended"));
+      return;
+    }
+    std::vector<comm::Work> works;
+    for (const Communicator& group : groups) works.push_back(group.recv_async(1, floats(8)));
+    int waits = 0;
+    scripts[0]->while_failures_wait = [&] {
+      ++waits;
+      for (comm::Work& work : works) {
+        EXPECT_THAT(failure_of([&] { work.test(); }), HasSubstr("the generation has ended"));
+      }
+    };
+    world.abort("the generation has ended");
+    scripts[0]->while_failures_wait = nullptr;
+    EXPECT_EQ(waits, 1);
   });
 }
 

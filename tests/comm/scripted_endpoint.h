@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <new>
@@ -30,6 +31,7 @@ class ScriptedEndpoint final : public transport::Endpoint {
   std::set<Rank> dead;
   std::atomic<bool> has_memory = true;        // for what a caller asks for
   std::atomic<bool> can_tell_failure = true;  // there is memory for what peers are told
+  std::function<void()> while_failures_wait;  // for peers to make room
 
   std::uint64_t notices_of(Rank peer, StreamId stream) override {
     const auto& said = notices[{peer, stream}];
@@ -54,6 +56,10 @@ class ScriptedEndpoint final : public transport::Endpoint {
   void fail(StreamId stream, std::string_view why) override {
     if (!can_tell_failure) throw std::bad_alloc();
     real_->fail(stream, why);
+  }
+  void pass_on_failures(Deadline deadline) override {
+    if (while_failures_wait) while_failures_wait();
+    real_->pass_on_failures(deadline);
   }
 
   // --- As the real one.

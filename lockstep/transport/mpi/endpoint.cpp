@@ -27,7 +27,6 @@ using namespace std::chrono_literals;
 constexpr std::chrono::microseconds kShortestNap{200};
 constexpr std::chrono::microseconds kLongestNap{1000};
 constexpr std::chrono::milliseconds kFarewellAfterFailure{5000};
-constexpr std::chrono::milliseconds kTellTime{500};
 constexpr std::align_val_t kAlignment{64};
 
 struct Free {
@@ -107,7 +106,8 @@ class MpiEndpoint final : public Endpoint {
   void publish(StreamId stream, std::uint64_t index, const NoticeHead& head) override {
     machinery_->notices.publish(stream, index, head);
   }
-  void fail(StreamId stream, std::string_view why) override;
+  void fail(StreamId stream, std::string_view why) override { machinery_->notices.fail(stream, why); }
+  void pass_on_failures(Deadline deadline) override;
   void push_notice(Rank peer, StreamId stream) override { machinery_->notices.push(peer, stream); }
   std::uint64_t notices_of(Rank peer, StreamId stream) override { return heard(peer, stream).count; }
   std::optional<NoticeHead> notice_of(Rank peer, StreamId stream, std::uint64_t index) override {
@@ -165,12 +165,9 @@ MpiEndpoint::~MpiEndpoint() {
   static_cast<void>(machinery_.release());
 }
 
-// After a failure it may be long until somebody drives again: the reports leave now, if the peers take what
-// was sent to them before.
-void MpiEndpoint::fail(StreamId stream, std::string_view why) {
-  machinery_->notices.fail(stream, why);
-  repeat(Deadline::after(kTellTime),
-         [this] { return machinery_->progress(), machinery_->notices.all_departed(); });
+// The reports leave if the peers take what was sent to them before.
+void MpiEndpoint::pass_on_failures(Deadline deadline) {
+  repeat(deadline, [this] { return machinery_->progress(), machinery_->notices.all_departed(); });
 }
 
 Channel& MpiEndpoint::channel(Rank peer, StreamId stream) {

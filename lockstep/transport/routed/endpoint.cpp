@@ -38,6 +38,9 @@ class RoutedEndpoint final : public Endpoint {
   void fail(StreamId stream, std::string_view why) override {
     for (const auto& part : whole_.parts) part->fail(stream, why);
   }
+  void pass_on_failures(Deadline deadline) override {
+    for (const auto& part : whole_.parts) part->pass_on_failures(deadline);
+  }
   void push_notice(Rank peer, StreamId stream) override {
     part_of(peer).push_notice(rank_in_part(peer), stream);
   }

@@ -40,7 +40,6 @@ constexpr std::size_t kSmallBlocksKept = 256;
 constexpr std::size_t kSegmentBlocksKept = 2 * kViewWindow / kSegmentBytes;
 constexpr auto kFarewell = 5s;
 constexpr auto kFarewellPause = 200us;
-constexpr auto kTellTime = 500ms;
 constexpr std::uint64_t kBellTag = ~std::uint64_t{0};
 
 Descriptor check_opened(int fd, std::string_view what) {
@@ -73,6 +72,7 @@ class TcpEndpoint final : public Endpoint {
 
   void publish(StreamId stream, std::uint64_t index, const NoticeHead& head) override;
   void fail(StreamId stream, std::string_view why) override;
+  void pass_on_failures(Deadline deadline) override;
   void push_notice(Rank peer, StreamId stream) override;
   std::uint64_t notices_of(Rank peer, StreamId stream) override;
   std::optional<NoticeHead> notice_of(Rank peer, StreamId stream, std::uint64_t index) override;
@@ -93,7 +93,6 @@ class TcpEndpoint final : public Endpoint {
   Peer& peer_at(Rank rank);
   void watch(Link& link, Rank rank, bool for_writing, int operation);
   void update_watches(Rank rank);
-  void tell_failure();
   void pass_on_what_was_sent();
 
   Rank rank_;
@@ -204,13 +203,10 @@ void TcpEndpoint::fail(StreamId stream, std::string_view why) {
   for (const auto& peer : peers_) {
     if (peer != nullptr) peer->send_failure(stream, why);
   }
-  tell_failure();
 }
 
-// After a failure it may be long until somebody drives again, and peers would wait in vain. One that reads
-// makes room in time; for one that does not, the report stays queued as anything else.
-void TcpEndpoint::tell_failure() {
-  const Deadline deadline = Deadline::after(kTellTime);
+// A peer that reads makes room in time; for one that does not, the reports stay queued as anything else.
+void TcpEndpoint::pass_on_failures(Deadline deadline) {
   while (!deadline.passed()) {
     bool owed = false;
     bool moved = false;

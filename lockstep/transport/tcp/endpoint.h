@@ -30,7 +30,6 @@ struct TcpOptions {
 // all connections stand; Timeout naming the missing ranks at the deadline. UsageError when the options do not
 // fit together, AuthenticationError as dial(), CommError when two processes claim to be the same rank.
 //
-// fail() returns when its report is with the system, for every peer that reads, or after half a second.
 // Destroying the endpoint first passes on what has been sent, up to a few seconds if a peer does not read.
 std::unique_ptr<Endpoint> connect_tcp(const TcpOptions& options, Deadline deadline);
 

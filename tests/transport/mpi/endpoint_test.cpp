@@ -34,6 +34,7 @@ class FirstRanks final : public Endpoint {
     all_->publish(stream, index, head);
   }
   void fail(StreamId stream, std::string_view why) override { all_->fail(stream, why); }
+  void pass_on_failures(Deadline deadline) override { all_->pass_on_failures(deadline); }
   void push_notice(Rank peer, StreamId stream) override { all_->push_notice(peer, stream); }
   std::uint64_t notices_of(Rank peer, StreamId stream) override { return all_->notices_of(peer, stream); }
   std::optional<NoticeHead> notice_of(Rank peer, StreamId stream, std::uint64_t index) override {
