@@ -75,8 +75,8 @@ class Channel {
   // without a look. For whoever is stalled.
   virtual std::size_t received_bytes() const = 0;
 
-  // Moves what can be moved now; true if anything moved. Throws only EnvelopeMismatch and DataError (a frame
-  // that breaks the format); a dead peer does not throw, it shows in Endpoint::alive().
+  // Moves what can be moved now; true if anything moved. Throws only EnvelopeMismatch, DataError (a frame
+  // that breaks the format) and std::bad_alloc; a dead peer does not throw, it shows in Endpoint::alive().
   virtual bool pump() = 0;
 
   // Gives up all messages under way, after a failure: no memory of theirs is touched by this side once it

@@ -16,6 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/transport/loopback/endpoint.h"
@@ -145,17 +146,48 @@ TEST(Starved, SoDoMessages) {
 }
 
 // What is half written needs a copy. Without memory for one the connection ends: nothing may read later what
-// the caller has freed.
+// the caller has freed. Messages that were not given up learn why.
 TEST(Starved, MessagesUnderWayCanAlwaysBeGivenUp) {
   auto world = transport::make_tcp_world(2, 1);
   fill_socket(*world[0], 1, std::vector<std::byte>(transport::tcp::kEagerBytes));
   const Starved starved = with_memory_for(0, [&] {
-    for (transport::StreamId stream = 0; stream < transport::kMaxStreams; ++stream) {
+    for (transport::StreamId stream = 1; stream < transport::kMaxStreams; ++stream) {
       world[0]->channel(1, stream).abandon();
     }
   });
   EXPECT_FALSE(starved.threw);
   EXPECT_FALSE(world[0]->alive(1));
+  EXPECT_THROW(world[0]->channel(1, 0).pump(), std::bad_alloc);
+}
+
+// Half of it has been taken, and what follows would look like frames that break the format.
+TEST(Starved, AFrameThatFindsNoMemoryIsNotBlamedOnItsSender) {
+  const Deadline deadline = Deadline::after(std::chrono::seconds(20));
+  auto world = transport::make_tcp_world(2, 1);
+  const std::vector<std::byte> unasked(1000);
+  transport::Channel& sender = world[1]->channel(0, 0);
+  sender.send({1, 1}, unasked);
+  while (sender.sends_done() == 0 && !deadline.passed()) sender.pump();
+  transport::Channel& receiver = world[0]->channel(1, 0);
+  const Starved starved = with_memory_for(0, [&] {
+    while (world[0]->alive(1) && !deadline.passed()) {
+    }
+  });
+  EXPECT_FALSE(starved.threw);
+  EXPECT_THROW(receiver.pump(), std::bad_alloc);
+  EXPECT_THROW(receiver.pump(), std::bad_alloc) << "nor later";
+}
+
+// While it passes on what it has sent, there is something to take.
+TEST(Starved, ARankCanAlwaysLeave) {
+  auto world = transport::make_tcp_world(2, 1);
+  fill_socket(*world[0], 1, std::vector<std::byte>(transport::tcp::kEagerBytes));
+  for (transport::StreamId stream = 0; stream < transport::kMaxStreams; ++stream) {
+    world[0]->channel(1, stream).abandon();  // what is half written is copied now
+  }
+  world[1]->publish(0, 0, {});
+  world[1]->push_notice(0, 0);
+  EXPECT_TRUE(with_memory_for(0, [&] { world[0].reset(); }).ran_out);
 }
 
 }  // namespace

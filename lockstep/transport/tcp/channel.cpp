@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/transport/tcp/channel.h"
 
+#include <exception>
 #include <utility>
 
 #include "lockstep/base/error.h"
@@ -101,7 +102,7 @@ void TcpChannel::throw_what_is_wrong() const {
   if (inbox_.mismatch()) throw EnvelopeMismatch(*inbox_.mismatch());
   if (outbox_.mismatch()) throw EnvelopeMismatch(*outbox_.mismatch());
   if (told_mismatch_) throw EnvelopeMismatch(*told_mismatch_);
-  if (peer_.format_error()) throw DataError(*peer_.format_error());
+  if (peer_.closing_error()) std::rethrow_exception(peer_.closing_error());
 }
 
 }  // namespace lockstep::transport::tcp

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "lockstep/base/error.h"
@@ -194,15 +193,11 @@ void Link::take_payload(Peer& peer, std::size_t bytes) {
 
 void Link::forget(StreamId stream) {
   if (header_ && carries_message(header_->type) && header_->stream == stream) target_ = {};
-  try {
-    for (OutgoingFrame& frame : batch_) {
-      if (!frame.counted || frame.stream != stream) continue;
-      frame.counted = false;
-      frame.owned.assign(frame.payload.begin(), frame.payload.end());
-      frame.payload = frame.owned;
-    }
-  } catch (const std::bad_alloc&) {
-    close();  // half a frame cannot be left out
+  for (OutgoingFrame& frame : batch_) {
+    if (!frame.counted || frame.stream != stream) continue;
+    frame.counted = false;
+    frame.owned.assign(frame.payload.begin(), frame.payload.end());
+    frame.payload = frame.owned;
   }
 }
 

@@ -48,7 +48,7 @@ class Link {
   bool has_buffered() const { return is_open() && connection_->has_buffered(); }
 
   // From now on touches no memory of messages on this stream: what is on its way out is copied, what is on
-  // its way in is dropped. Without memory for the copy the link is closed.
+  // its way in is dropped. After std::bad_alloc, for want of memory for the copy, the link must be closed.
   void forget(StreamId stream);
 
  private:

@@ -2,6 +2,7 @@
 #include "lockstep/transport/tcp/peer.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,17 @@
 #include "lockstep/base/error.h"
 
 namespace lockstep::transport::tcp {
+namespace {
+
+// Without what it should say when there is no memory for it.
+std::exception_ptr protocol_broken(Rank rank, const DataError& error) try {
+  return std::make_exception_ptr(
+      DataError(fmt::format("rank {} broke the protocol: {}", rank, error.what())));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
+}  // namespace
 
 Peer::Peer(Rank rank, std::uint64_t generation, BlockPools& pools, Progress& progress)
     : rank_(rank), generation_(generation), pools_(pools), progress_(progress) {}
@@ -23,8 +35,9 @@ bool Peer::pump() {
   try {
     for (Link& link : links_) moved |= link.read(*this);
   } catch (const DataError& error) {
-    format_error_ = fmt::format("rank {} broke the protocol: {}", rank_, error.what());
-    for (Link& link : links_) link.close();
+    close_links(protocol_broken(rank_, error));
+  } catch (const std::bad_alloc&) {
+    close_links(std::current_exception());  // a frame that was half taken cannot be taken again
   }
   // What has just been read may be what we waited for, or call for an answer.
   if (!control_.empty() || ready_.size() > ready_before) moved |= flush();
@@ -37,8 +50,17 @@ bool Peer::flush() {
     return false;
   }
   bool moved = false;
-  for (Link& link : links_) moved |= link.write(*this);
+  try {
+    for (Link& link : links_) moved |= link.write(*this);
+  } catch (const std::bad_alloc&) {
+    close_links(std::current_exception());  // a frame that its channel has issued is lost
+  }
   return moved;
+}
+
+void Peer::close_links(std::exception_ptr why) {
+  closing_error_ = std::move(why);
+  for (Link& link : links_) link.close();
 }
 
 bool Peer::has_output() const {
@@ -102,7 +124,11 @@ void Peer::enqueue(TcpChannel& channel) {
 }
 
 void Peer::forget(StreamId stream) {
-  for (Link& link : links_) link.forget(stream);
+  try {
+    for (Link& link : links_) link.forget(stream);
+  } catch (const std::bad_alloc&) {
+    close_links(std::current_exception());  // half a frame cannot be left out
+  }
 }
 
 std::optional<OutgoingFrame> Peer::next_frame() {

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,7 +34,7 @@ class Peer {
   const PeerNotices& notices() const { return notices_; }
 
   // Moves what can be moved now, on all links; true if any byte moved. A frame that breaks the format closes
-  // all links and is remembered.
+  // all links and is remembered, and so does one that there is no memory for, also in flush() and forget().
   bool pump();
   // The writing half alone.
   bool flush();
@@ -44,8 +44,9 @@ class Peer {
 
   // Every link is open.
   bool is_connected() const;
-  // Why the links were closed here; empty unless the peer broke the format.
-  const std::optional<std::string>& format_error() const { return format_error_; }
+  // Why the links were closed here: DataError when the peer broke the format, or std::bad_alloc; null while
+  // they were not.
+  const std::exception_ptr& closing_error() const { return closing_error_; }
 
   // Sends a frame of this rank's own. A newer notice takes the place of one that has not been sent yet.
   void send_notice(StreamId stream, std::uint64_t index, const NoticeHead& head);
@@ -70,6 +71,7 @@ class Peer {
  private:
   TcpChannel& channel_at(StreamId stream);
   void send_control(ControlFrame frame);
+  void close_links(std::exception_ptr why);
 
   Rank rank_;
   std::uint64_t generation_;
@@ -81,7 +83,7 @@ class Peer {
   PeerNotices notices_;
   std::vector<Link> links_;
   bool stopped_writing_ = false;
-  std::optional<std::string> format_error_;
+  std::exception_ptr closing_error_;
 };
 
 }  // namespace lockstep::transport::tcp
