@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <map>
 #include <new>
 #include <thread>
@@ -125,6 +126,7 @@ class MpiEndpoint final : public Endpoint {
 
  private:
   const mpi::NoticeLog& heard(Rank peer, StreamId stream);
+  bool leave_in_order();
 
   MpiOptions options_;
   std::unique_ptr<Machinery> machinery_;
@@ -144,8 +146,22 @@ bool repeat(Deadline deadline, Step step) {
   return true;
 }
 
-// Peers listen until all ranks have left, so whoever leaves in order gets rid of everything it has to say.
 MpiEndpoint::~MpiEndpoint() {
+  try {
+    if (leave_in_order()) {
+      machinery_->wire->finish();
+      return;
+    }
+    log::warning("mpi: some ranks did not leave in order, so this rank leaves without MPI_Finalize");
+  } catch (const std::exception&) {
+    // For want of memory, which a warning would need too. Peers wait for this rank until their deadline.
+  }
+  // MPI goes on using this memory for as long as the process lives.
+  static_cast<void>(machinery_.release());
+}
+
+// Peers listen until all ranks have left, so whoever leaves in order gets rid of everything it has to say.
+bool MpiEndpoint::leave_in_order() {
   Machinery& all = *machinery_;
   const Deadline farewell = Deadline::after(all.broken() ? kFarewellAfterFailure : options_.farewell_timeout);
   for (auto& [key, channel] : all.channels) {
@@ -155,14 +171,7 @@ MpiEndpoint::~MpiEndpoint() {
   all.notices.say_goodbye();
   orderly = repeat(farewell, [&] { return all.progress(), all.notices.flushed(); }) && orderly;
   orderly = orderly && repeat(farewell, [&] { return all.progress(), all.wire->leave(); });
-  orderly = orderly && repeat(Deadline::after(kFarewellAfterFailure), [&] { return all.close(); });
-  if (orderly) {
-    all.wire->finish();
-    return;
-  }
-  log::warning("mpi: some ranks did not leave in order, so this rank leaves without MPI_Finalize");
-  // MPI goes on using this memory for as long as the process lives.
-  static_cast<void>(machinery_.release());
+  return orderly && repeat(Deadline::after(kFarewellAfterFailure), [&] { return all.close(); });
 }
 
 // The reports leave if the peers take what was sent to them before.
