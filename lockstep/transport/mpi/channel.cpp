@@ -218,6 +218,10 @@ void MpiChannel::read_header(const Frame& frame, std::size_t bytes) {
     throw DataError(
         fmt::format("mpi: rank {} sent {} bytes on stream {} that are no data frame", peer_, bytes, stream_));
   }
+  if (header.version != kFrameVersion) {
+    throw DataError(fmt::format("mpi: rank {} sent version {} of a data frame on stream {}, expected {}",
+                                peer_, header.version, stream_, kFrameVersion));
+  }
   if (header.notices > 0) {
     station_.notices.note(peer_, stream_, header.notices - 1, header.newest_notice);
   }

@@ -2,8 +2,9 @@
 //
 // What travels between ranks over MPI. A message of a channel is cut into frames of at most kFramePayload
 // bytes; each is one MPI message, a DataHeader and its payload, tagged with the stream. Notices, failures and
-// farewells are ControlFrames with a tag of their own. Both ends are of the same build and byte order; magic
-// finds it out if not.
+// farewells are ControlFrames with a tag of their own. Integers are as the host has them: magic and version
+// find out a peer of another byte order or build. The generation is in no frame: the communicator of an
+// endpoint is its own, so nothing from an earlier one can arrive on it.
 #pragma once
 
 #include <array>
@@ -22,8 +23,12 @@ namespace lockstep::transport::mpi {
 inline constexpr int kControlTag = static_cast<int>(kMaxStreams);
 inline constexpr std::size_t kFramePayload = std::size_t{256} * 1024;
 
+// To be raised with every change of a frame.
+inline constexpr std::uint32_t kFrameVersion = 1;
+
 struct DataHeader {
-  std::uint64_t magic = kMagic;
+  std::uint32_t magic = kMagic;
+  std::uint32_t version = kFrameVersion;
   Envelope envelope;
   std::uint64_t message = 0;        // its number on the channel
   std::uint64_t message_bytes = 0;  // of the whole message
@@ -32,14 +37,15 @@ struct DataHeader {
   std::uint64_t notices = 0;  // how many the sender has published on this stream; 0: none
   NoticeHead newest_notice = {};
 
-  static constexpr std::uint64_t kMagic = 0x4c6f636b44617461;
+  static constexpr std::uint32_t kMagic = 0x4c446174;  // "LDat"
 };
 static_assert(sizeof(DataHeader) == 128, "the payload that follows is aligned to 64 bytes");
 
 enum class ControlKind : std::uint32_t { notice = 1, failure = 2, goodbye = 3 };
 
 struct ControlFrame {
-  std::uint64_t magic = kMagic;
+  std::uint32_t magic = kMagic;
+  std::uint32_t version = kFrameVersion;
   ControlKind kind = ControlKind::notice;
   StreamId stream = 0;
   std::uint64_t index = 0;       // of the notice
@@ -47,7 +53,7 @@ struct ControlFrame {
   NoticeHead head = {};
   std::array<char, kMaxFailureText> text = {};
 
-  static constexpr std::uint64_t kMagic = 0x4c6f636b4374726c;
+  static constexpr std::uint32_t kMagic = 0x4c43746c;  // "LCtl"
 };
 
 // Memory for one data frame, aligned to 64 bytes.

@@ -156,9 +156,11 @@ void Notices::listen() {
 
 void Notices::take(Rank from, std::size_t bytes) {
   if (bytes != sizeof(arriving_) || arriving_.magic != ControlFrame::kMagic ||
-      arriving_.stream >= kMaxStreams || arriving_.text_bytes > kMaxFailureText) {
+      arriving_.version != kFrameVersion || arriving_.stream >= kMaxStreams ||
+      arriving_.text_bytes > kMaxFailureText) {
     log::error(
-        fmt::format("mpi: rank {} sent {} bytes that are no control frame; it counts as lost", from, bytes));
+        fmt::format("mpi: rank {} sent {} bytes that are no control frame of version {}; it counts as lost",
+                    from, bytes, kFrameVersion));
     peers_[from].gone = true;
     return;
   }
