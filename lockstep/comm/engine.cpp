@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,6 +36,14 @@ int ranks_on_host_of(const transport::Endpoint& endpoint) {
   return count;
 }
 
+// Without what it should say when there is no memory for it.
+std::exception_ptr destroyed() try {
+  return std::make_exception_ptr(
+      Aborted("the communicator was destroyed here while an operation was under way"));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
 }  // namespace
 
 Engine::Engine(std::unique_ptr<transport::Endpoint> endpoint)
@@ -50,8 +59,7 @@ Engine::~Engine() {
     helm_.wake_all();
     background_.reset();
   }
-  runner_.break_all(std::make_exception_ptr(
-      Aborted("the communicator was destroyed here while an operation was under way")));
+  runner_.break_all(destroyed());
 }
 
 Bytes Engine::allocate(std::size_t bytes) {

@@ -2,6 +2,7 @@
 #include "lockstep/comm/group_numbers.h"
 
 #include <algorithm>
+#include <new>
 
 #include "lockstep/base/error.h"
 
@@ -61,7 +62,11 @@ void GroupNumbers::give_back(std::size_t number, const End& end) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[number];
   entry.state = end.failed ? State::failed : State::ended;
-  entry.members.insert(end.members.begin(), end.members.end());
+  try {
+    entry.members.insert(end.members.begin(), end.members.end());
+  } catch (const std::bad_alloc&) {
+    entry.state = State::failed;  // whom it has had is not known any more
+  }
   ++entry.changes;
   next_sequence_ = std::max(next_sequence_, end.next_sequence);
 }

@@ -73,7 +73,7 @@ class GroupNumbers {
   // As if it had not been taken. No message may have been sent under it.
   void put_back(std::size_t number);
   // Streams on which a group has failed are not used again, for messages and reports of failure may be left
-  // on them.
+  // on them. Without memory it counts as failed.
   void give_back(std::size_t number, const End& end);
 
  private:

@@ -9,6 +9,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -95,6 +96,20 @@ TEST(Starved, SoDoMessages) {
       comm.send(0, std::as_writable_bytes(std::span(two)));
       std::copy(two.begin(), two.end(), reinterpret_cast<float*>(data.data()));
     }
+  });
+}
+
+// With what is under way, and its groups.
+TEST(Starved, ACommunicatorCanAlwaysGo) {
+  std::array<std::byte, 8> data{};  // outlives all ranks
+  run_ranks(2, [&](Communicator& comm) {
+    std::vector<Communicator> mine = {comm.split(0, comm.rank(), "part"), std::move(comm)};
+    if (mine[0].rank() == 1) {
+      EXPECT_NE(failure_of([&] { mine[1].barrier(); }), "nothing");
+      return;
+    }
+    mine[1].recv_async(1, data);
+    EXPECT_FALSE(with_memory_for(0, [&] { mine.clear(); }).threw);
   });
 }
 
