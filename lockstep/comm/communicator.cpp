@@ -47,6 +47,12 @@ void check_timeout(std::chrono::milliseconds timeout) {
       fmt::format("a timeout of {} ms is negative: say how long nothing may move", timeout.count()));
 }
 
+void check_hosts(const GroupSettings& settings, int world) {
+  if (settings.hosts.empty() || settings.hosts.size() == static_cast<std::size_t>(world)) return;
+  throw UsageError(fmt::format("hosts are given for {} ranks, but {} has {}", settings.hosts.size(),
+                               settings.name, world));
+}
+
 // One that the clock cannot count ends with it: after some 292 years.
 std::chrono::nanoseconds timeout_of(const Group& group, const Options& options) {
   const std::chrono::milliseconds timeout = options.timeout.value_or(group.settings.timeout);
@@ -187,6 +193,7 @@ Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupS
   GroupPlace first{.numbers = std::make_shared<GroupNumbers>()};
   first.numbers->take(first.number);
   engine_->exclusively([&](transport::Endpoint& shared) {
+  check_hosts(settings, engine_->world());
     group_ = std::make_shared<Group>(shared, std::move(members), std::move(first), std::move(settings));
   });
 }

@@ -125,7 +125,8 @@ class Communicator {
   // A world of one.
   Communicator();
 
-  // All ranks of an endpoint. The endpoint is owned from here on.
+  // All ranks of an endpoint. The endpoint is owned from here on. UsageError when the timeout is negative or
+  // the hosts are not those of all ranks.
   explicit Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupSettings settings = {});
 
   Rank rank() const;

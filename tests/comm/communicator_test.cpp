@@ -21,6 +21,7 @@
 
 #include "tests/comm/collective_cases.h"
 #include "tests/comm/failures.h"
+#include "tests/support/error_of.h"
 #include "tests/support/ranks.h"
 #include "tests/support/values.h"
 #include "tests/support/worlds.h"
@@ -145,6 +146,15 @@ TEST(Communicator, AGroupRefusesANegativeTimeout) {
   EXPECT_THROW(comm::Communicator(std::move(transport::make_loopback(1).front()),
                                   {.timeout = std::chrono::milliseconds(-1)}),
                UsageError);
+}
+
+TEST(Communicator, AGroupRefusesHostsOfMoreOrFewerRanks) {
+  for (const std::vector<int>& hosts : {std::vector<int>{0}, std::vector<int>{0, 0, 1}}) {
+    auto endpoints = transport::make_loopback(2);
+    EXPECT_EQ(error_of<UsageError>(
+                  [&] { comm::Communicator(std::move(endpoints[0]), {.name = "dp", .hosts = hosts}); }),
+              fmt::format("hosts are given for {} ranks, but dp has 2", hosts.size()));
+  }
 }
 
 TEST(Communicator, AWorldOfOneNeedsNoPeers) {
