@@ -19,6 +19,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/transport/loopback/endpoint.h"
+#include "lockstep/transport/shm/arena.h"
 #include "lockstep/transport/tcp/limits.h"
 
 #include "tests/comm/failures.h"
@@ -156,6 +157,53 @@ TEST(Starved, ARankCanAlwaysLeave) {
   world[1]->publish(0, 0, {});
   world[1]->push_notice(0, 0);
   EXPECT_FALSE(with_memory_for(0, [&] { world[0].reset(); }).threw);
+}
+
+// The first segment of an arena holds this.
+constexpr std::size_t kFirstSegment = std::size_t{1} << 20;
+
+TEST(Starved, AnArenaForgetsASegmentThatItCannotKeep) {
+  bool ran_out = true;
+  for (std::size_t allocations = 0; ran_out; ++allocations) {
+    SCOPED_TRACE(allocations);
+    transport::Arena arena;
+    const Starved starved = with_memory_for(allocations, [&] { arena.allocate(100); });
+    ran_out = starved.ran_out;
+    if (!starved.threw) continue;
+    const Bytes block = arena.allocate(kFirstSegment);
+    ASSERT_EQ(arena.segments(), 1U);
+    EXPECT_EQ(arena.locate(block).value().offset, 0U);
+    std::ranges::fill(block, std::byte{1});
+  }
+}
+
+TEST(Starved, AnArenaLosesNoBlockThatItCannotGive) {
+  bool ran_out = true;
+  for (std::size_t allocations = 0; ran_out; ++allocations) {
+    SCOPED_TRACE(allocations);
+    transport::Arena arena;
+    arena.release(arena.allocate(100));
+    Bytes block;
+    const Starved starved = with_memory_for(allocations, [&] { block = arena.allocate(kFirstSegment / 2); });
+    ran_out = starved.ran_out;
+    if (!starved.threw) arena.release(block);
+    arena.allocate(kFirstSegment);
+    EXPECT_EQ(arena.segments(), 1U) << "all of the first is free";
+  }
+}
+
+TEST(Starved, AnArenaTakesBackWithoutMemory) {
+  transport::Arena arena;
+  const Bytes first = arena.allocate(100);
+  const Bytes second = arena.allocate(100);
+  const Bytes third = arena.allocate(100);
+  EXPECT_FALSE(with_memory_for(0, [&] { arena.release(second); }).threw);
+  EXPECT_EQ(arena.allocate(100).data(), second.data());
+  for (const Bytes block : {first, third, second}) {
+    EXPECT_FALSE(with_memory_for(0, [&] { arena.release(block); }).threw);
+  }
+  arena.allocate(kFirstSegment);
+  EXPECT_EQ(arena.segments(), 1U);
 }
 
 }  // namespace

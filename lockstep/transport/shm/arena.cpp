@@ -40,11 +40,12 @@ Bytes Arena::allocate(std::size_t bytes) {
   return take(best, rounded).first(bytes);
 }
 
-Bytes Arena::take(std::map<std::byte*, std::size_t>::iterator block, std::size_t bytes) {
+// Only the rest of the block needs memory, so it comes first.
+Bytes Arena::take(Blocks::iterator block, std::size_t bytes) {
   const auto [begin, size] = *block;
-  free_.erase(block);
   if (size > bytes) free_.emplace(begin + bytes, size - bytes);
-  used_.emplace(begin, bytes);
+  block->second = bytes;
+  used_.insert(free_.extract(block));
   return {begin, bytes};
 }
 
@@ -68,9 +69,12 @@ void Arena::grow(std::size_t bytes) {
     segment.file = make_segment(size, Reserve::now);
   }
   segment.memory = Mapping::of_file(segment.file.get(), 0, size, Mapping::Access::write_soon);
+  // What needs memory comes first: without it nothing here may name a segment that is gone.
+  Blocks whole = {{segment.memory.data(), segment.memory.size()}};
+  segments_.reserve(segments_.size() + 1);
   by_address_.emplace(segment.memory.data(), segments());
-  free_.emplace(segment.memory.data(), segment.memory.size());
   segments_.push_back(std::move(segment));
+  free_.merge(whole);
 }
 
 void Arena::release(Bytes memory) {
@@ -78,12 +82,12 @@ void Arena::release(Bytes memory) {
   const auto block = used_.find(memory.data());
   LOCKSTEP_CHECK(block != used_.end() && memory.size() <= block->second,
                  "released memory that was not allocated here");
-  const std::size_t bytes = block->second;
-  used_.erase(block);
-  merge_free(memory.data(), bytes);
+  merge_free(used_.extract(block));
 }
 
-void Arena::merge_free(std::byte* begin, std::size_t bytes) {
+void Arena::merge_free(Blocks::node_type block) {
+  std::byte* const begin = block.key();
+  std::size_t& bytes = block.mapped();
   const std::uint32_t segment = *segment_of(begin);
   const auto joins = [&](std::byte* address) { return segment_of(address) == segment; };
   const auto next = free_.lower_bound(begin);
@@ -99,7 +103,7 @@ void Arena::merge_free(std::byte* begin, std::size_t bytes) {
       return;
     }
   }
-  free_.emplace(begin, bytes);
+  free_.insert(std::move(block));
 }
 
 std::optional<std::uint32_t> Arena::segment_of(const std::byte* address) const {

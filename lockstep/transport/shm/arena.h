@@ -22,10 +22,10 @@ class Arena {
   static constexpr std::uint32_t kMaxSegments = 4096;
 
   // Aligned to 64 bytes, zero-filled when never used before. UsageError with the amounts when there is no
-  // room.
+  // room. Whatever it throws, be it std::bad_alloc, what was free stays free.
   Bytes allocate(std::size_t bytes);
 
-  // Takes what allocate() returned.
+  // Takes what allocate() returned. Needs no memory.
   void release(Bytes memory);
 
   // Where the memory lies, if all of it is in one segment.
@@ -42,15 +42,17 @@ class Arena {
     Mapping memory;
   };
 
+  using Blocks = std::map<std::byte*, std::size_t>;  // by address, so that neighbours merge
+
   void grow(std::size_t bytes);
-  Bytes take(std::map<std::byte*, std::size_t>::iterator block, std::size_t bytes);
-  void merge_free(std::byte* begin, std::size_t bytes);
+  Bytes take(Blocks::iterator block, std::size_t bytes);
+  void merge_free(Blocks::node_type block);
   std::optional<std::uint32_t> segment_of(const std::byte* address) const;
 
   std::vector<Segment> segments_;
   std::map<const std::byte*, std::uint32_t> by_address_;  // first byte of each segment
-  std::map<std::byte*, std::size_t> free_;                // by address, so that neighbours merge
-  std::map<std::byte*, std::size_t> used_;
+  Blocks free_;
+  Blocks used_;
 };
 
 }  // namespace lockstep::transport
