@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,9 +18,12 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/connect/listener.h"
+#include "lockstep/transport/connect/socket.h"
 #include "lockstep/transport/shm/endpoint.h"
 #include "lockstep/transport/shm/passing.h"
 
+#include "tests/support/error_of.h"
 #include "tests/support/files.h"
 #include "tests/transport/conformance.h"
 #include "tests/transport/open_files.h"
@@ -118,6 +123,27 @@ TEST(Shm, NamesTheRankThatDoesNotCome) {
   const std::string error = error_of(
       [] { connect_shm({.rank = 0, .world = 2, .run = unique_run(), .deadline = Deadline::after(50ms)}); });
   EXPECT_THAT(error, HasSubstr("rank 1 did not come"));
+}
+
+// Rank 1 proves itself and then says nothing more.
+TEST(Shm, AStopEndsTheWaitForAGreeting) {
+  const std::string run = unique_run();
+  std::stop_source stop;
+  auto joined = std::async(std::launch::async, [&] {
+    return test::error_of<Aborted>([&] {
+      connect_shm(
+          {.rank = 0, .world = 2, .run = run, .deadline = Deadline::after(60s), .stop = stop.get_token()});
+    });
+  });
+  Address rank_zero;
+  rank_zero.unix_name = "lockstep/" + run + "/0/0";
+  const AuthenticatedConnection silent =
+      dial(rank_zero, {.me = {.role = "shm", .rank = 1, .run = run}, .secret = {}, .tls = nullptr},
+           Deadline::after(20s));
+  ASSERT_TRUE(wait_ready(silent.connection->fd(), Readiness::read, Deadline::after(20s))) << "it greets";
+  stop.request_stop();
+  ASSERT_EQ(joined.wait_for(20s), std::future_status::ready);
+  EXPECT_EQ(joined.get(), "joining over shm: waiting for the greeting of rank 1 was given up");
 }
 
 TEST(Shm, RefusesTheSameRankTwice) {

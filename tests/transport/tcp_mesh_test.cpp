@@ -3,6 +3,7 @@
 // How a world of TCP ranks comes together, and what a rank that breaks the rules does to the others.
 #include <chrono>
 #include <future>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -121,6 +122,20 @@ TEST_F(TcpRankZero, SurvivesAPeerThatLeavesBeforeItBinds) {
   dial_as(1).reset();
   connect_pair();
   EXPECT_EQ(endpoint_->world(), 2);
+}
+
+// For one that has proved itself and then says nothing more, a rank would wait for ten seconds.
+TEST_F(TcpRankZero, AStopEndsTheWaitForABind) {
+  const auto silent = dial_as(1);
+  std::stop_source stop;
+  TcpOptions stoppable = options();
+  stoppable.stop = stop.get_token();
+  auto joined = std::async(std::launch::async,
+                           [&] { return error_of<Aborted>([&] { connect_tcp(stoppable, soon()); }); });
+  std::this_thread::sleep_for(100ms);
+  stop.request_stop();
+  ASSERT_EQ(joined.wait_for(8s), std::future_status::ready);
+  EXPECT_THAT(joined.get(), HasSubstr("given up"));
 }
 
 TEST_F(TcpRankZero, ChecksItsOptions) {

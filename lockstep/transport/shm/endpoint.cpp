@@ -52,8 +52,8 @@ class ShmEndpoint final : public MemoryEndpoint {
                                .bell_fd = own_->doorbell.fd()};
     for (Rank peer = 0; peer < options.world; ++peer) {
       if (peer == options.rank) continue;
-      peers_[peer] =
-          std::make_unique<ShmPeer>(std::move(connections[peer]), greeting, peer, arena_, options.deadline);
+      peers_[peer] = std::make_unique<ShmPeer>(std::move(connections[peer]), greeting, peer, arena_,
+                                               options.deadline, options.stop);
       add_peer(peer, peers_[peer]->control(), peers_[peer]->bell_fd());
       watch_.add(peers_[peer]->socket());
     }

@@ -26,7 +26,8 @@ struct ShmOptions {
 };
 
 // Meets all ranks and shares memory with them. UsageError when this rank is already there or memory is short,
-// Timeout naming who did not come, AuthenticationError or DataError when somebody who came is not one of us.
+// Timeout naming who did not come, Aborted when the caller is to stop, AuthenticationError or DataError when
+// somebody who came is not one of us.
 std::unique_ptr<Endpoint> connect_shm(const ShmOptions& options);
 
 }  // namespace lockstep::transport

@@ -26,13 +26,13 @@ constexpr std::size_t kAnnouncementBytes = 2 * sizeof(std::uint32_t) + sizeof(st
 }  // namespace
 
 ShmPeer::ShmPeer(std::unique_ptr<Connection> connection, const Greeting& mine, Rank peer, Arena& arena,
-                 Deadline deadline)
+                 Deadline deadline, const std::stop_token& stop)
     : connection_(std::move(connection)), rank_(peer), arena_(arena) {
-  send_greeting(mine, deadline);
-  take_greeting(mine, deadline);
+  send_greeting(mine, deadline, stop);
+  take_greeting(mine, deadline, stop);
 }
 
-void ShmPeer::send_greeting(const Greeting& mine, Deadline deadline) {
+void ShmPeer::send_greeting(const Greeting& mine, Deadline deadline, const std::stop_token& stop) {
   std::array<std::byte, kGreetingBytes> message;
   WireWriter writer(message);
   writer.put(kGreetingMagic);
@@ -43,20 +43,26 @@ void ShmPeer::send_greeting(const Greeting& mine, Deadline deadline) {
   writer.put(static_cast<std::uint32_t>(mine.world));
   const std::array descriptors = {mine.control_fd, mine.bell_fd};
   Passing outcome = pass(socket(), message, descriptors);
-  while (outcome == Passing::would_block && wait_ready(socket(), Readiness::write, deadline)) {
+  while (outcome == Passing::would_block && wait_ready(socket(), Readiness::write, deadline, stop)) {
     outcome = pass(socket(), message, descriptors);
   }
   if (outcome == Passing::closed) throw PeerLost(fmt::format("joining over shm: rank {} is gone", rank_));
-  if (outcome == Passing::would_block)
-    throw Timeout(fmt::format("joining over shm: rank {} does not listen", rank_));
+  if (outcome != Passing::would_block) return;
+  if (stop.stop_requested())
+    throw Aborted(fmt::format("joining over shm: greeting rank {} was given up", rank_));
+  throw Timeout(fmt::format("joining over shm: rank {} does not listen", rank_));
 }
 
-void ShmPeer::take_greeting(const Greeting& mine, Deadline deadline) {
+void ShmPeer::take_greeting(const Greeting& mine, Deadline deadline, const std::stop_token& stop) {
   std::array<std::byte, kGreetingBytes> message;
   std::vector<Descriptor> descriptors;
   Passing outcome = Passing::would_block;
   while (outcome == Passing::would_block) {
-    if (!wait_ready(socket(), Readiness::read, deadline)) {
+    if (!wait_ready(socket(), Readiness::read, deadline, stop)) {
+      if (stop.stop_requested()) {
+        throw Aborted(
+            fmt::format("joining over shm: waiting for the greeting of rank {} was given up", rank_));
+      }
       throw Timeout(fmt::format("joining over shm: rank {} connected but did not greet within {:.1f} s",
                                 rank_, std::chrono::duration<double>(deadline.waited()).count()));
     }

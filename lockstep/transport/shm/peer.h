@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "lockstep/base/deadline.h"
@@ -30,9 +31,9 @@ class ShmPeer final : public AddressSpace {
  public:
   // Exchanges greetings over an authenticated Unix socket and maps what the peer shows. `arena` is ours and
   // must outlive the peer. DataError when the peer's layout is not ours, PeerLost or Timeout when it does not
-  // answer.
+  // answer, Aborted when the caller is to stop.
   ShmPeer(std::unique_ptr<Connection> connection, const Greeting& mine, Rank peer, Arena& arena,
-          Deadline deadline);
+          Deadline deadline, const std::stop_token& stop = {});
 
   const ControlBlock& control() const { return control_.as<const ControlBlock>(); }
   const ChannelBlock& block(StreamId stream) const { return (&row_.as<const ChannelBlock>())[stream]; }
@@ -58,8 +59,8 @@ class ShmPeer final : public AddressSpace {
   std::byte* resolve(Place place, std::size_t bytes) override;
 
  private:
-  void send_greeting(const Greeting& mine, Deadline deadline);
-  void take_greeting(const Greeting& mine, Deadline deadline);
+  void send_greeting(const Greeting& mine, Deadline deadline, const std::stop_token& stop);
+  void take_greeting(const Greeting& mine, Deadline deadline, const std::stop_token& stop);
   bool read_announcement();
   void map_segment(int fd, std::size_t bytes);
 

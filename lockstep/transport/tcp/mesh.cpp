@@ -124,7 +124,10 @@ class MeshBuilder {
     HeaderBytes bytes;
     try {
       connection.read_all(bytes,
-                          Deadline::after(std::min<std::chrono::nanoseconds>(deadline_.left(), kBindTime)));
+                          Deadline::after(std::min<std::chrono::nanoseconds>(deadline_.left(), kBindTime)),
+                          options_.stop);
+    } catch (const Aborted&) {
+      throw;
     } catch (const CommError&) {
       return std::nullopt;
     }
