@@ -33,6 +33,7 @@ namespace lockstep::transport {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 
 INSTANTIATE_TEST_SUITE_P(Shm, Conformance,
@@ -144,6 +145,19 @@ TEST(Shm, AStopEndsTheWaitForAGreeting) {
   stop.request_stop();
   ASSERT_EQ(joined.wait_for(20s), std::future_status::ready);
   EXPECT_EQ(joined.get(), "joining over shm: waiting for the greeting of rank 1 was given up");
+}
+
+// Rank 0 has more memory than it had when they met, and sends from there.
+TEST(Shm, MemoryOfAPeerThatNoDescriptorIsFreeForIsOutOfReach) {
+  const auto world = make_shm_world(2);
+  const Bytes lent = world[0]->allocate(1'000'000);
+  std::vector<std::byte> into(lent.size());
+  Channel& receiver = world[1]->channel(0, 0);
+  receiver.receive({}, into);
+  world[0]->channel(1, 0).send({}, lent);
+  const test::OpenFilesLimit limit(0);
+  EXPECT_THAT(test::error_of<DataError>([&] { receiver.pump(); }),
+              AllOf(HasSubstr("memory that rank 0 announced is out of reach"), HasSubstr("ulimit -n")));
 }
 
 TEST(Shm, RefusesTheSameRankTwice) {

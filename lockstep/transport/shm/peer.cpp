@@ -104,8 +104,9 @@ void ShmPeer::announce() {
   }
 }
 
-// False when there is none now.
-bool ShmPeer::read_announcement() {
+// False when there is none now. What this process lacks for it puts the peer's memory out of reach: who moves
+// messages cannot do more about it than about a peer that breaks the format.
+bool ShmPeer::read_announcement() try {
   if (!alive_) return false;
   std::array<std::byte, kAnnouncementBytes> message;
   std::vector<Descriptor> descriptors;
@@ -121,16 +122,10 @@ bool ShmPeer::read_announcement() {
         fmt::format("rank {} announced memory segment {} where {} is due", rank_, index, segments_.size()));
   }
   check_segment(descriptors[0].get(), bytes);
-  map_segment(descriptors[0].get(), bytes);
+  segments_.push_back(Mapping::of_file(descriptors[0].get(), 0, bytes, Mapping::Access::write));
   return true;
-}
-
-void ShmPeer::map_segment(int fd, std::size_t bytes) {
-  try {
-    segments_.push_back(Mapping::of_file(fd, 0, bytes, Mapping::Access::write));
-  } catch (const UsageError& error) {
-    throw DataError(fmt::format("memory that rank {} announced is out of reach: {}", rank_, error.what()));
-  }
+} catch (const UsageError& error) {
+  throw DataError(fmt::format("memory that rank {} announced is out of reach: {}", rank_, error.what()));
 }
 
 void ShmPeer::read_socket() {

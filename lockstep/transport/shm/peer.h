@@ -62,7 +62,6 @@ class ShmPeer final : public AddressSpace {
   void send_greeting(const Greeting& mine, Deadline deadline, const std::stop_token& stop);
   void take_greeting(const Greeting& mine, Deadline deadline, const std::stop_token& stop);
   bool read_announcement();
-  void map_segment(int fd, std::size_t bytes);
 
   std::unique_ptr<Connection> connection_;
   Rank rank_;
