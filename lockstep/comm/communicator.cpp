@@ -172,9 +172,14 @@ void Work::wait() {
 
 bool Work::test() {
   if (!operation_) return true;
-  if (!operation_->ended.load(std::memory_order_acquire)) return false;
+  operation_->awaited.store(true, std::memory_order_relaxed);
+  if (!has_ended()) return false;
   if (operation_->error) std::rethrow_exception(operation_->error);
   return true;
+}
+
+bool Work::has_ended() const {
+  return !operation_ || operation_->ended.load(std::memory_order_acquire);
 }
 
 void Work::cancel() {
@@ -188,12 +193,12 @@ Communicator::Communicator() : Communicator(std::move(transport::make_loopback(1
 Communicator::Communicator(std::unique_ptr<transport::Endpoint> endpoint, GroupSettings settings)
     : engine_(std::make_shared<Engine>(std::move(endpoint))) {
   check_timeout(settings.timeout);
+  check_hosts(settings, engine_->world());
   std::vector<Rank> members(static_cast<std::size_t>(engine_->world()));
   std::iota(members.begin(), members.end(), 0);
   GroupPlace first{.numbers = std::make_shared<GroupNumbers>()};
   first.numbers->take(first.number);
   engine_->exclusively([&](transport::Endpoint& shared) {
-  check_hosts(settings, engine_->world());
     group_ = std::make_shared<Group>(shared, std::move(members), std::move(first), std::move(settings));
   });
 }

@@ -100,8 +100,11 @@ class Work {
 
   // Returns when the operation has ended; raises what it failed with.
   void wait();
-  // True when it has ended; raises what it failed with.
+  // True when it has ended; raises what it failed with. Counts as waiting: whoever asks again and again has
+  // the same deadline as in wait().
   bool test();
+  // The same for whoever goes on with something else: raises nothing and begins no timeout.
+  bool has_ended() const;
   // Ends the operation and breaks the group (peers get Aborted); does nothing when it has already ended.
   void cancel();
 
@@ -174,7 +177,7 @@ class Communicator {
   void recv(Rank from, Bytes data, const Options& options = {}) const;
 
   // The same, progressing in the background. Sends and receives of one stream are matched in the order they
-  // were started; their timeouts begin when somebody waits for them: until then a peer may compute.
+  // were started; their timeouts begin with the first wait() or test(): until then a peer may compute.
   Work all_reduce_async(Bytes data, const Options& options = {}) const;
   Work reduce_scatter_async(Bytes data, const Options& options = {}) const;
   Work all_gather_async(Bytes data, const Options& options = {}) const;

@@ -78,7 +78,11 @@ at::Tensor StageMail::receive(const schedule::PipelineMessage& message) {
 }
 
 void StageMail::send(const schedule::PipelineMessage& message, const at::Tensor& tensor) {
-  while (!sent_.empty() && sent_.front().work.test()) sent_.pop_front();
+  // Not test(): those that have not ended may take as long as their receivers compute.
+  while (!sent_.empty() && sent_.front().work.has_ended()) {
+    sent_.front().work.wait();
+    sent_.pop_front();
+  }
   const at::Tensor dense = tensor.contiguous();
   LOCKSTEP_CHECK(dense.sizes() == at::IntArrayRef(sizes_) && dense.scalar_type() == type_,
                  "what stages send each other has another shape");

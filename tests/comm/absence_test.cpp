@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/deadline.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/schedule/collective/collective.h"
 
@@ -66,7 +67,6 @@ TEST_P(Absence, RanksOfAGroupAreNamedAsInTheWorld) {
 }
 
 TEST_P(Absence, AMessageThatIsAskedForAheadHasItsDeadlineFromWhenItIsWaitedFor) {
-  std::latch sent(1);
   std::latch gave_up(1);
   std::array<float, 8> data{};  // outlives all ranks
   run(
@@ -74,20 +74,36 @@ TEST_P(Absence, AMessageThatIsAskedForAheadHasItsDeadlineFromWhenItIsWaitedFor) 
       [&](Communicator& comm) {
         if (comm.rank() == 1) {
           std::this_thread::sleep_for(1200ms);
-          comm::Work work = comm.send_async(0, floats(8));
-          sent.count_down();
-          work.wait();
+          comm.send(0, floats(8));
           gave_up.wait();
           return;
         }
         comm::Work work = comm.recv_async(1, std::as_writable_bytes(std::span(data)));
-        sent.wait();
+        while (!work.has_ended()) std::this_thread::sleep_for(5ms);
         EXPECT_EQ(failure_of([&] { work.wait(); }), "nothing");
         work = comm.recv_async(1, std::as_writable_bytes(std::span(data)));
         EXPECT_THAT(failure_of([&] { work.wait(); }), HasSubstr("send/recv #0 on dp: rank 1 silent for"));
         gave_up.count_down();
       },
       400ms);
+}
+
+TEST_P(Absence, WhoAsksAgainAndAgainHasADeadlineToo) {
+  std::latch gave_up(1);
+  run(
+      2,
+      [&](Communicator& comm) {
+        if (comm.rank() == 1) return gave_up.wait();
+        comm::Work work = comm.recv_async(1, floats(8));
+        const auto ask_for_a_minute = [&] {
+          for (const Deadline minute = Deadline::after(60s); !minute.passed() && !work.test();)
+            std::this_thread::sleep_for(1ms);
+        };
+        EXPECT_THAT(failure_of(ask_for_a_minute),
+                    HasSubstr("Timeout: send/recv #0 on dp: rank 1 silent for"));
+        gave_up.count_down();
+      },
+      300ms);
 }
 
 // Rank 0, whose deadline comes first, waits for one that is well and waits itself.
