@@ -10,8 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "lockstep/cli/host_memory.h"
-#include "lockstep/cli/kernel_files.h"
+#include "lockstep/base/host_memory.h"
+#include "lockstep/base/kernel_files.h"
 #include "lockstep/cli/version.h"
 #include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/open_files.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "lockstep/cli/host_memory.h"
-#include "lockstep/cli/kernel_files.h"
+#include "lockstep/base/host_memory.h"
+#include "lockstep/base/kernel_files.h"
 #include "lockstep/elastic/memory_kills.h"
 #include "lockstep/metrics/process_memory.h"
 
@@ -56,12 +56,12 @@ void read_groups(const std::filesystem::path& root) {
     });
   };
   const std::filesystem::path mount = root / "sys/fs/cgroup";
-  fuzz::require(are_below(cli::control_groups(root), mount), "groups are below their mount");
-  fuzz::require(are_below(cli::memory_control_groups(root), mount / "memory"), "those of version 1 as well");
+  fuzz::require(are_below(control_groups(root), mount), "groups are below their mount");
+  fuzz::require(are_below(memory_control_groups(root), mount / "memory"), "those of version 1 as well");
 }
 
 void read_memory(const std::filesystem::path& root) {
-  const cli::HostMemory memory = cli::read_host_memory(root);
+  const HostMemory memory = read_host_memory(root);
   fuzz::require(memory.usable() <= memory.available, "no more is usable than is there");
   fuzz::require(memory.group_limit.has_value() == memory.group_room.has_value(), "a limit leaves room");
   fuzz::require(!memory.group_limit || *memory.group_limit <= memory.total, "a limit is below what there is");

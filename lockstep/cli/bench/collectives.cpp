@@ -8,6 +8,7 @@
 
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/host_memory.h"
 #include "lockstep/base/log.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench.h"
@@ -19,7 +20,6 @@
 #include "lockstep/cli/bench/state.h"
 #include "lockstep/cli/bench/train.h"
 #include "lockstep/cli/bench/tune.h"
-#include "lockstep/cli/host_memory.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/comm/connect.h"
 #include "lockstep/comm/select.h"

@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/host_memory.h"
 #include "lockstep/cli/bench/coordinator.h"
 #include "lockstep/cli/bench/crews.h"
 #include "lockstep/cli/bench/footprint.h"
 #include "lockstep/cli/bench/sizes.h"
 #include "lockstep/cli/bench/statistics.h"
-#include "lockstep/cli/host_memory.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/comm/link_model.h"
 #include "lockstep/comm/select.h"

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/transport/shm/segment.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <string>
 
 #include <fcntl.h>
@@ -22,41 +18,9 @@ namespace lockstep::transport {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 
 [[noreturn]] void throw_no_memory(std::size_t bytes, const std::string& why) {
   throw UsageError(fmt::format("cannot get {} bytes of shared memory: {}", bytes, why));
-}
-
-// What a control group leaves us, where there is one with a limit.
-std::size_t left_in_control_group() {
-  std::ifstream limit_file("/sys/fs/cgroup/memory.max");
-  std::ifstream used_file("/sys/fs/cgroup/memory.current");
-  std::size_t limit = 0;
-  std::size_t used = 0;
-  if (!(limit_file >> limit) || !(used_file >> used)) return kUnlimited;
-  return limit > used ? limit - used : 0;
-}
-
-std::size_t available_on_host() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::size_t kibibytes = 0;
-  std::string unit;
-  while (file >> key >> kibibytes && std::getline(file, unit)) {
-    if (key == "MemAvailable:") return kibibytes * 1024;
-  }
-  return kUnlimited;
-}
-
-// Asked before anything is reserved: running out in the middle could end a process of this host, perhaps this
-// one.
-void check_available(std::size_t bytes) {
-  const std::size_t host = available_on_host();
-  if (bytes > host) throw_no_memory(bytes, fmt::format("this host has {} bytes of memory available", host));
-  const std::size_t group = left_in_control_group();
-  if (bytes > group)
-    throw_no_memory(bytes, fmt::format("the control group of this process has {} bytes left", group));
 }
 
 // Asked first because exceeding it would raise a signal.
@@ -83,9 +47,23 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
+void require_room(std::size_t bytes, const HostMemory& memory) {
+  // Where /proc is hidden, only an attempt can tell.
+  if (memory.total == 0) return;
+  if (bytes > memory.available) {
+    throw_no_memory(bytes, fmt::format("this host has {} bytes of memory available", memory.available));
+  }
+  if (memory.group_room && bytes > *memory.group_room) {
+    throw_no_memory(bytes,
+                    fmt::format("the control group of this process has {} bytes left", *memory.group_room));
+  }
+}
+
 Descriptor make_segment(std::size_t bytes, Reserve reserve) {
   check_file_size_limit(bytes);
-  if (reserve == Reserve::now) check_available(bytes);
+  // Before anything is reserved: running out in the middle could end a process of this host, perhaps this
+  // one.
+  if (reserve == Reserve::now) require_room(bytes, read_host_memory());
   const std::size_t rounded = whole_pages(bytes);
   Descriptor file(::memfd_create("lockstep", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) throw_no_memory(bytes, fmt::format("memfd_create: {}", std::strerror(errno)));
@@ -93,8 +71,9 @@ Descriptor make_segment(std::size_t bytes, Reserve reserve) {
     throw_no_memory(bytes, fmt::format("setting the size: {}", std::strerror(errno)));
   }
   if (reserve == Reserve::now && reserve_now(file.get(), rounded) != 0) {
-    throw_no_memory(bytes, fmt::format("{}; this host has {} bytes available", std::strerror(errno),
-                                       available_on_host()));
+    const std::string reason = std::strerror(errno);
+    throw_no_memory(
+        bytes, fmt::format("{}; this host has {} bytes available", reason, read_host_memory().available));
   }
   LOCKSTEP_CHECK(::fcntl(file.get(), F_ADD_SEALS, kSeals) == 0);
   return file;

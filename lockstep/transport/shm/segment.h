@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "lockstep/base/host_memory.h"
 #include "lockstep/transport/connect/connection.h"
 
 namespace lockstep::transport {
@@ -19,6 +20,10 @@ enum class Reserve {
 // A zero-filled segment; `bytes` is rounded up to whole pages. UsageError with the amounts when a limit is in
 // the way.
 Descriptor make_segment(std::size_t bytes, Reserve reserve);
+
+// UsageError with the amounts when the memory has no room for so many bytes. What control groups hold of
+// files is room: the kernel gives it up.
+void require_room(std::size_t bytes, const HostMemory& memory);
 
 // The size of a segment that a peer made. DataError when it is no sealed memory file or its size is not
 // `expected`.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/host_memory.h"
+#include "lockstep/base/host_memory.h"
 
 #include <algorithm>
 #include <string>
 
-#include "lockstep/cli/kernel_files.h"
+#include "lockstep/base/kernel_files.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 using std::filesystem::path;
@@ -51,4 +51,4 @@ HostMemory read_host_memory(const path& root) {
   return memory;
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace lockstep::cli {
+namespace lockstep {
 
 // The memory of this machine as this process may use it, in bytes.
 struct HostMemory {
@@ -21,4 +21,4 @@ struct HostMemory {
 // From /proc and /sys below `root`, which only tests change. Knows control groups of versions 1 and 2.
 HostMemory read_host_memory(const std::filesystem::path& root = "/");
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::cli {
+namespace lockstep {
 
 std::string first_line(const std::filesystem::path& path);
 
@@ -24,4 +24,4 @@ std::vector<std::filesystem::path> control_groups(const std::filesystem::path& r
 std::vector<std::filesystem::path> memory_control_groups(
     const std::filesystem::path& root = "/");  // version 1
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

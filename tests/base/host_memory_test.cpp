@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/host_memory.h"
+#include "lockstep/base/host_memory.h"
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "tests/support/files.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -55,4 +55,4 @@ TEST_F(HostMemoryOf, Version1InAContainerStandsAtTheMount) {
 }
 
 }  // namespace
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/kernel_files.h"
+#include "lockstep/base/kernel_files.h"
 
 #include <charconv>
 #include <fstream>
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 using std::filesystem::path;
@@ -59,4 +59,4 @@ std::vector<path> memory_control_groups(const path& root) {
   return groups_of(root, ":memory:", root / "sys/fs/cgroup/memory");
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep
