@@ -37,6 +37,7 @@
 #include "lockstep/comm/link_model.h"
 #include "lockstep/kernels/reduce.h"
 #include "lockstep/mesh/lanes.h"
+#include "lockstep/mesh/mesh.h"
 #include "lockstep/schedule/collective/collective.h"
 
 namespace lockstep::transport {
@@ -164,6 +165,11 @@ class Communicator {
   // was sent and never received, keeps its place. Threads of a process may split different groups at the same
   // time.
   Communicator split(int colour, int key, std::string name) const;
+
+  // Collective over this group: the ranks that differ from this one only on the axis, in its order, as a
+  // group of that name. An axis of one rank gives a world of one, and one with all ranks this group itself:
+  // neither takes a place among the 31. UsageError when the mesh is not one of this group's ranks.
+  Communicator split(const Mesh& mesh, Axis axis) const;
 
   void all_reduce(Bytes data, const Options& options = {}) const;
   void reduce_scatter(Bytes data, const Options& options = {}) const;

@@ -154,4 +154,14 @@ Communicator Communicator::split(int colour, int key, std::string group_name) co
                   group_name, kAttempts));
 }
 
+Communicator Communicator::split(const Mesh& mesh, Axis axis) const {
+  if (mesh.world() != size()) {
+    throw UsageError(
+        fmt::format("cannot split {} by a mesh of {} ranks: it has {}", name(), mesh.world(), size()));
+  }
+  if (mesh.size(axis) == 1) return {};
+  if (mesh.size(axis) == mesh.world()) return *this;
+  return split(mesh.group_index(rank(), axis), mesh.place_in_group(rank(), axis), std::string(name_of(axis)));
+}
+
 }  // namespace lockstep::comm

@@ -6,13 +6,6 @@
 namespace lockstep::train {
 namespace {
 
-comm::Communicator group_of(const comm::Communicator& world, const Mesh& mesh, Axis axis) {
-  if (mesh.size(axis) == 1) return {};
-  if (mesh.size(axis) == mesh.world()) return world;
-  return world.split(mesh.group_index(world.rank(), axis), mesh.place_in_group(world.rank(), axis),
-                     std::string(name_of(axis)));
-}
-
 void share_inside_hosts(Groups& groups, const HostGrid& grid) {
   if (grid.hosts == 1) return;
   groups.sharing = {};
@@ -27,9 +20,9 @@ void share_inside_hosts(Groups& groups, const HostGrid& grid) {
 
 Groups make_groups(const comm::Communicator& world, const Mesh& mesh, spec::ZeroScope scope) {
   Groups groups = {.world = world,
-                   .data = group_of(world, mesh, Axis::data),
-                   .pipeline = group_of(world, mesh, Axis::pipeline),
-                   .tensor = group_of(world, mesh, Axis::tensor)};
+                   .data = world.split(mesh, Axis::data),
+                   .pipeline = world.split(mesh, Axis::pipeline),
+                   .tensor = world.split(mesh, Axis::tensor)};
   groups.sharing = groups.data;
   if (scope == spec::ZeroScope::host) share_inside_hosts(groups, data_grid(mesh, world.hosts()));
   return groups;

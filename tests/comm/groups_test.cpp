@@ -2,6 +2,7 @@
 //
 // Groups that come and go.
 #include <array>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -17,7 +18,9 @@
 #include "lockstep/base/error.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/group_numbers.h"
+#include "lockstep/mesh/mesh.h"
 
+#include "tests/support/error_of.h"
 #include "tests/support/ranks.h"
 #include "tests/support/worlds.h"
 
@@ -126,6 +129,37 @@ TEST_P(Groups, TooManyAreRefusedOnAllRanksAlike) {
       "cannot make group 'too many': the 31 that are possible beside the world exist already or have failed; "
       "let go of one first");
   EXPECT_EQ(refusals[1], refusals[0]);
+}
+
+// Every rank has a bit of its own, so the sum tells who is in a group.
+TEST_P(Groups, AlongAnAxisOfAMeshAddWhatItsRanksHave) {
+  for (const MeshShape& shape :
+       {MeshShape{.pipeline = 2, .data = 2, .tensor = 2}, MeshShape{.pipeline = 3, .data = 1, .tensor = 2},
+        MeshShape{.pipeline = 1, .data = 3, .tensor = 2}, MeshShape{.pipeline = 1, .data = 5, .tensor = 1}}) {
+    const Mesh mesh(shape.pipeline * shape.data * shape.tensor, shape);
+    run(mesh.world(), [&](Communicator& world) {
+      for (const Axis axis : kAllAxes) {
+        SCOPED_TRACE(fmt::format("{} of {}x{}x{} on rank {}", name_of(axis), shape.pipeline, shape.data,
+                                 shape.tensor, world.rank()));
+        const Communicator group = world.split(mesh, axis);
+        EXPECT_EQ(group.size(), mesh.size(axis));
+        EXPECT_EQ(group.rank(), mesh.place_in_group(world.rank(), axis));
+        std::int64_t members = 0;
+        for (const Rank rank : mesh.group_of(world.rank(), axis)) members |= std::int64_t{1} << rank;
+        std::int64_t sum = std::int64_t{1} << world.rank();
+        group.all_reduce(bytes_of(sum), {.dtype = DType::int64});
+        EXPECT_EQ(sum, members);
+      }
+    });
+  }
+}
+
+TEST_P(Groups, ByAMeshOfOtherRanksAreRefused) {
+  run(3, [](Communicator& world) {
+    EXPECT_EQ(error_of<UsageError>([&] { world.split(Mesh(4, {}), Axis::data); }),
+              "cannot split world by a mesh of 4 ranks: it has 3");
+    expect_it_adds(world);
+  });
 }
 
 TEST_P(Groups, WhatWasNeverReceivedDoesNotReachTheNextGroup) {
