@@ -75,6 +75,7 @@ PlanRequest request_for(const Group& group, Op op, std::size_t count, const Opti
     request.inner = options.inner;
     request.outer = options.outer;
   }
+  if (options.algorithm == Algorithm::mesh) request.grid = options.grid;
   // Who names an algorithm gets it, unless exactness is asked for in the same breath.
   request.exact = options.exact.value_or(!options.algorithm && group.settings.exact);
   return request;

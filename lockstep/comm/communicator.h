@@ -62,12 +62,13 @@ inline constexpr std::uint32_t kStreamsPerGroup = 4;
 struct Options {
   DType dtype = DType::fp32;
   ReduceOp op = ReduceOp::sum;
-  Rank root = 0;                            // broadcast, reduce
-  std::optional<Algorithm> algorithm = {};  // none: chosen by measured cost
-  Algorithm inner = Algorithm::direct;      // of hierarchical: inside a host
-  Algorithm outer = Algorithm::direct;      // of hierarchical: between hosts
-  std::optional<bool> exact = {};           // only algorithms with the canonical order; none: as the group
-  std::uint32_t stream = 0;                 // < kStreamsPerGroup
+  Rank root = 0;                                 // broadcast, reduce
+  std::optional<Algorithm> algorithm = {};       // none: chosen by measured cost
+  Algorithm inner = Algorithm::direct;           // of hierarchical: inside a host
+  Algorithm outer = Algorithm::direct;           // of hierarchical: between hosts
+  std::optional<schedule::GridShape> grid = {};  // of mesh; none: the squarest torus
+  std::optional<bool> exact = {};  // only algorithms with the canonical order; none: as the group
+  std::uint32_t stream = 0;        // < kStreamsPerGroup
   std::optional<std::chrono::milliseconds> timeout =
       {};  // how long nothing may move (>= 0); none: as the group
 };

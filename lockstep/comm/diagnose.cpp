@@ -75,8 +75,9 @@ std::exception_ptr contract_broken(const Operation& operation, const Call& call,
     const Contract theirs = from_notice(*notice);
     if (theirs == call.contract) continue;
     // The same call by name can still be cut differently.
-    const std::string_view detail =
-        describe(theirs) == describe(call.contract) ? " with other lanes, segments or hosts" : "";
+    const std::string_view detail = describe(theirs) == describe(call.contract)
+                                        ? " with another grid, other lanes, segments or hosts"
+                                        : "";
     return std::make_exception_ptr(ContractMismatch(fmt::format(
         "{}: rank {} calls {} but rank {} calls {}{}; all ranks of a group must make the same calls in the "
         "same order",

@@ -71,6 +71,10 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
     spec.algorithm = *request.algorithm;
     spec.inner = request.inner;
     spec.outer = request.outer;
+    if (request.grid) {
+      spec.grid = *request.grid;
+      validate(spec);
+    }
     spec = complete_spec(std::move(spec), request.dtype, topology_, model_);
   } else {
     spec = candidates(spec, request.dtype, topology_, model_, request.exact).front().spec;

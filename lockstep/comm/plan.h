@@ -37,6 +37,7 @@ struct PlanRequest {
   std::optional<schedule::Algorithm> algorithm = {};        // none: the selector's choice
   schedule::Algorithm inner = schedule::Algorithm::direct;  // of hierarchical
   schedule::Algorithm outer = schedule::Algorithm::direct;
+  std::optional<schedule::GridShape> grid = {};  // of mesh; none: the squarest torus
   bool exact = true;
   std::vector<std::vector<Subtree>> pieces = {};  // lane tree; empty: no lanes
 

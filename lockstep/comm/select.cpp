@@ -177,7 +177,7 @@ CollectiveSpec complete_spec(CollectiveSpec spec, DType dtype, const Topology& t
                                                std::bit_width(static_cast<unsigned>(spec.world)), slowest);
       break;
     case Algorithm::mesh:
-      spec.grid = schedule::squarest_grid(spec.world, true);
+      if (spec.grid == schedule::GridShape{}) spec.grid = schedule::squarest_grid(spec.world, true);
       spec.segment_elements = segment_elements(spec.count * size_of(dtype), size_of(dtype),
                                                spec.grid.rows + spec.grid.columns, slowest);
       break;
@@ -203,6 +203,7 @@ std::vector<Candidate> candidates(const CollectiveSpec& wanted, DType dtype, con
     if (exact && reduces(wanted.op) && !schedule::is_exact(algorithm)) continue;
     CollectiveSpec spec = wanted;
     spec.algorithm = algorithm;
+    spec.grid = {};
     rated.push_back(rate(complete_spec(std::move(spec), dtype, topology, model), dtype, topology, model));
   }
   // Stable: among equals the order of kAlgorithms decides, and it is the same on every rank.

@@ -43,7 +43,7 @@ struct Candidate {
 std::vector<Candidate> candidates(const schedule::CollectiveSpec& wanted, DType dtype,
                                   const Topology& topology, const LinkModel& model, bool exact);
 
-// Fills what the algorithm of the spec needs beyond its name: grid, hosts, segments.
+// Fills what the algorithm of the spec needs beyond its name: grid (unless it has one), hosts, segments.
 schedule::CollectiveSpec complete_spec(schedule::CollectiveSpec spec, DType dtype, const Topology& topology,
                                        const LinkModel& model);
 

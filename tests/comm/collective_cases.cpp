@@ -82,6 +82,19 @@ void all_reduce_every_algorithm(Communicator& world) {
   }
 }
 
+void all_reduce_on_every_grid(Communicator& world) {
+  const auto expected = reduced_values(world.size(), 12, DType::fp32, 1000, Values::small, ReduceOp::sum);
+  for (int rows = 1; rows <= world.size(); ++rows) {
+    if (world.size() % rows != 0) continue;
+    for (const bool torus : {false, true}) {
+      auto data = values_of(world.rank(), 12, DType::fp32, 1000, Values::small);
+      const schedule::GridShape grid{.rows = rows, .columns = world.size() / rows, .torus = torus};
+      world.all_reduce(data, {.algorithm = Algorithm::mesh, .grid = grid});
+      EXPECT_SAME(data, expected, DType::fp32, "{} x {}", grid.rows, grid.columns);
+    }
+  }
+}
+
 void all_reduce_by_a_hierarchy_of_any_two(Communicator& world) {
   const auto expected = reduced_values(world.size(), 11, DType::fp32, 1000, Values::small, ReduceOp::sum);
   for (Algorithm inner : kAlgorithms) {
@@ -393,6 +406,7 @@ const std::vector<CollectiveCase>& collective_cases() {
   static const std::vector<CollectiveCase> cases = {
       {"AllReduceEveryDtypeAndOp", all_reduce_every_dtype_and_op},
       {"AllReduceEveryAlgorithm", all_reduce_every_algorithm},
+      {"AllReduceOnEveryGrid", all_reduce_on_every_grid},
       {"AllReduceByAHierarchyOfAnyTwo", all_reduce_by_a_hierarchy_of_any_two},
       {"AllReduceLargeRegisteredAndNot", all_reduce_large_registered_and_not},
       {"ReduceScatterEveryAlgorithm", reduce_scatter_every_algorithm},

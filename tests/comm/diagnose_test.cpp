@@ -121,7 +121,7 @@ TEST_F(Diagnose, ADifferentShapeOfTheSameCallIsExplained) {
   Contract other = operation_.contract;
   other.shape_digest += 1;
   says(2, kSequence, other);
-  EXPECT_THAT(conclusion<ContractMismatch>(), HasSubstr("with other lanes, segments or hosts"));
+  EXPECT_THAT(conclusion<ContractMismatch>(), HasSubstr("with another grid, other lanes, segments or hosts"));
 }
 
 TEST_F(Diagnose, ADeadPeerIsNamed) {

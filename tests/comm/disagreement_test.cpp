@@ -91,6 +91,16 @@ TEST_P(Disagreement, DifferentAlgorithms) {
 }
 
 // Neither rank sends anything: only what they say about themselves can tell.
+TEST_P(Disagreement, DifferentGrids) {
+  const auto on_grid = [](int rows, int columns) {
+    return [rows, columns](Communicator& c) {
+      c.all_reduce(floats(64), {.algorithm = Algorithm::mesh, .grid = {{.rows = rows, .columns = columns}}});
+    };
+  };
+  expect_disagreement({on_grid(1, 2), on_grid(2, 1)},
+                      {"all_reduce(sum of 64 x fp32, mesh)", "all_reduce(sum of 64 x fp32, mesh)"});
+}
+
 TEST_P(Disagreement, EachWaitsForTheOthersBroadcast) {
   expect_disagreement(
       {[](Communicator& c) { c.broadcast(floats(64), {.root = 1, .algorithm = Algorithm::one_shot}); },

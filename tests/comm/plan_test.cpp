@@ -81,6 +81,21 @@ TEST(Planner, GivesTheAlgorithmThatIsNamed) {
   EXPECT_THAT(describe(plan->contract), HasSubstr("hierarchical(ring,tree)"));
 }
 
+TEST(Planner, GivesTheGridThatIsNamed) {
+  Planner plans = planner(1, 6);
+  PlanRequest mesh = all_reduce(Algorithm::mesh);
+  const auto squarest = plans.plan(mesh);
+  EXPECT_EQ(squarest->spec.grid, (schedule::GridShape{.rows = 2, .columns = 3, .torus = true}));
+  for (const schedule::GridShape& grid :
+       {schedule::GridShape{.rows = 2, .columns = 3}, schedule::GridShape{.rows = 3, .columns = 2},
+        schedule::GridShape{.rows = 1, .columns = 6, .torus = true}}) {
+    mesh.grid = grid;
+    const auto plan = plans.plan(mesh);
+    EXPECT_EQ(plan->spec.grid, grid);
+    EXPECT_NE(plan->contract, squarest->contract);
+  }
+}
+
 TEST(Planner, AllRanksPromiseTheSame) {
   const auto first = planner(0).plan(all_reduce());
   for (Rank rank : {1, 2}) {
@@ -136,6 +151,12 @@ TEST(Planner, SaysWhyARequestMakesNoSense) {
   rootless.op = Op::broadcast;
   rootless.root = 9;
   EXPECT_THAT(error_of(rootless), HasSubstr("no rank 9"));
+  PlanRequest on_a_grid = all_reduce(Algorithm::mesh);
+  for (const schedule::GridShape& grid :
+       {schedule::GridShape{.rows = 2, .columns = 2}, schedule::GridShape{.rows = 1, .columns = 1}}) {
+    on_a_grid.grid = grid;
+    EXPECT_THAT(error_of(on_a_grid), HasSubstr("does not hold 3 ranks"));
+  }
   PlanRequest huge = all_reduce();
   huge.count = ~std::size_t{0};
   EXPECT_THAT(error_of(huge), HasSubstr("more than memory can address"));
