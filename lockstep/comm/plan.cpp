@@ -42,6 +42,14 @@ std::size_t contributions(const schedule::CollectiveSpec& spec) {
   return lanes;
 }
 
+// Otherwise only the outer part would run, under a name that promises both.
+void require_hosts_in_order(const Topology& topology) {
+  if (!topology.is_scattered()) return;
+  throw UsageError(
+      "hierarchical needs the ranks of a host to follow one another, but here others stand between them: "
+      "number the ranks host by host, split the group with the host as the key, or name another algorithm");
+}
+
 }  // namespace
 
 Planner::Planner(Rank rank, Topology topology, LinkModel model)
@@ -69,6 +77,7 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
   spec.pieces = request.pieces;
   if (request.algorithm) {
     spec.algorithm = *request.algorithm;
+    if (spec.algorithm == schedule::Algorithm::hierarchical) require_hosts_in_order(topology_);
     spec.inner = request.inner;
     spec.outer = request.outer;
     if (request.grid) {

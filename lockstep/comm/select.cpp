@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <set>
 
 #include "lockstep/comm/contract.h"
 #include "lockstep/schedule/collective/cost.h"
@@ -160,6 +161,10 @@ std::vector<int> Topology::ranks_per_host() const {
     counts.push_back(1);
   }
   return counts;
+}
+
+bool Topology::is_scattered() const {
+  return ranks_per_host().size() > std::set<int>(host_of.begin(), host_of.end()).size();
 }
 
 bool Topology::has_two_levels() const {

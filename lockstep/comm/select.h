@@ -21,6 +21,8 @@ struct Topology {
   // The ranks of each host if they follow one another, as CollectiveSpec::ranks_per_host asks; otherwise one
   // host per rank.
   std::vector<int> ranks_per_host() const;
+  // Whether ranks share a host and others stand between them: no hierarchy can be made of these hosts.
+  bool is_scattered() const;
   // Several hosts, and several ranks on one of them: a hierarchy is more than one of its parts.
   bool has_two_levels() const;
 };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
@@ -155,6 +156,20 @@ TEST(Communicator, AGroupRefusesHostsOfMoreOrFewerRanks) {
                   [&] { comm::Communicator(std::move(endpoints[0]), {.name = "dp", .hosts = hosts}); }),
               fmt::format("hosts are given for {} ranks, but dp has 2", hosts.size()));
   }
+}
+
+// Ranks dealt out over two hosts.
+TEST(Communicator, AHierarchyOfScatteredHostsIsRefusedUntilTheyAreInOrder) {
+  run_ranks(transport::make_loopback(4), {.hosts = {0, 1, 0, 1}}, [](comm::Communicator& world) {
+    std::vector<float> ones(100, 1.0F);
+    const Bytes data = std::as_writable_bytes(std::span(ones));
+    const comm::Options options{.algorithm = comm::Algorithm::hierarchical};
+    EXPECT_THAT(error_of<UsageError>([&] { world.all_reduce(data, options); }),
+                testing::HasSubstr("number the ranks host by host"));
+    world.split(0, world.hosts()[static_cast<std::size_t>(world.rank())], "in order")
+        .all_reduce(data, options);
+    EXPECT_EQ(ones, std::vector<float>(100, 4.0F));
+  });
 }
 
 TEST(Communicator, AWorldOfOneNeedsNoPeers) {

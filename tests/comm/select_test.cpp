@@ -56,6 +56,10 @@ TEST(Topology, CountsTheRanksOfHostsThatFollowOneAnother) {
 
 TEST(Topology, TakesScatteredRanksForHostsOfTheirOwn) {
   EXPECT_THAT(hosts({0, 1, 0}).ranks_per_host(), ElementsAre(1, 1, 1));
+  EXPECT_TRUE(hosts({0, 1, 0}).is_scattered());
+  for (const Topology& in_order : {hosts({0}), hosts({1, 1, 0}), hosts({0, 1, 2})}) {
+    EXPECT_FALSE(in_order.is_scattered());
+  }
 }
 
 // Elsewhere a hierarchy is one of its parts under another name.
