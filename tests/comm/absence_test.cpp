@@ -106,26 +106,8 @@ TEST_P(Absence, WhoAsksAgainAndAgainHasADeadlineToo) {
       300ms);
 }
 
-// Rank 0, whose deadline comes first, waits for one that is well and waits itself.
-TEST_P(Absence, OfRanksThatWaitForEachOthersMessagesTheSilentOneIsNamed) {
-  std::latch others_gave_up(3);
-  run(
-      4,
-      [&](Communicator& comm) {
-        comm.barrier();
-        if (comm.rank() == 3) {
-          others_gave_up.wait();
-          return;
-        }
-        std::this_thread::sleep_for(comm.rank() * 100ms);
-        EXPECT_THAT(failure_of([&] { comm.recv(comm.rank() + 1, floats(8), {.stream = 1}); }),
-                    HasSubstr("send/recv #0 on dp: rank 3 silent for"));
-        others_gave_up.count_down();
-      },
-      900ms);
-}
-
-// Rank 0 waits for rank 1, which waits for rank 2 in a group without rank 0.
+// Rank 0 waits for rank 1, which waits for rank 2 in a group without rank 0. A quarter of the timeout may
+// pass between signs of life, which is plenty on a busy machine. More of this is in diagnose_test.cpp.
 TEST_P(Absence, TheSilentOneIsNamedAcrossGroups) {
   std::latch gave_up(1);
   run(
@@ -142,27 +124,7 @@ TEST_P(Absence, TheSilentOneIsNamedAcrossGroups) {
                     HasSubstr("send/recv #0 on dp: rank 2 silent for"));
         gave_up.count_down();
       },
-      900ms);
-}
-
-TEST_P(Absence, WhomALateRankWaitsForIsTold) {
-  std::latch gave_up(1);
-  run(
-      3,
-      [&](Communicator& comm) {
-        const Communicator pair = comm.split(comm.rank() == 0 ? 1 : 0, comm.rank(), "pair");
-        comm.barrier();
-        if (comm.rank() == 2) return gave_up.wait();
-        if (comm.rank() == 1) {
-          failure_of([&] { pair.recv(1, floats(8), {.timeout = 60s}); });
-          return;
-        }
-        EXPECT_THAT(failure_of([&] { comm.all_reduce(floats(8)); }),
-                    AllOf(HasSubstr(" on dp: rank 1 has not arrived after"),
-                          HasSubstr("), because it waits for rank 2")));
-        gave_up.count_down();
-      },
-      900ms);
+      4s);
 }
 
 // A rank that has done its part may leave at once: what it sent still counts, however late the others look.

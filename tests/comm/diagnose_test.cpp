@@ -6,7 +6,9 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -31,13 +33,14 @@ using testing::MatchesRegex;
 using testing::StartsWith;
 
 // Rank 1 of three waits in the third call of a group whose streams were used for five calls before it came.
+// Rank 3 of the world is not in it.
 class Diagnose : public testing::Test {
  protected:
   static constexpr std::uint64_t kFirst = 5;
   static constexpr std::uint64_t kSequence = kFirst + 2;
 
   Diagnose() {
-    world_ = transport::make_loopback(3);
+    world_ = transport::make_loopback(4);
     endpoint_ = std::make_unique<test::ScriptedEndpoint>(std::move(world_[1]));
     group_ = std::make_shared<Group>(
         *endpoint_, std::vector<Rank>{0, 1, 2},
@@ -50,17 +53,37 @@ class Diagnose : public testing::Test {
     operation_.sequence = kSequence;
     operation_.timeout = 1h;
     operation_.deadline = Deadline::after(1h);
+    begin(plan->script, group_->streams[0].ports);
+  }
+
+  ~Diagnose() override { operation_.execution->abandon(); }
+
+  void begin(std::shared_ptr<const Script> script, std::span<Port> ports) {
     operation_.execution = std::make_unique<Execution>();
     Binding& binding = operation_.execution->binding;
-    binding.script = plan->script;
-    binding.ports = group_->streams[0].ports;
+    binding.script = std::move(script);
+    binding.ports = ports;
     binding.buffers = {reinterpret_cast<std::byte*>(data_.data())};
-    binding.envelope = {.contract = plan->digest, .sequence = kSequence};
+    binding.envelope = {.contract = digest_of(operation_.contract), .sequence = operation_.sequence};
     operation_.execution->start();
     operation_.execution->advance();
   }
 
-  ~Diagnose() override { operation_.execution->abandon(); }
+  // Instead of the collective.
+  void wait_for_a_message_of(Rank peer) {
+    operation_.execution->abandon();
+    operation_.point_to_point = true;
+    operation_.contract = {.point_to_point = true, .count = data_.size()};
+    schedule::Move move;
+    move.sources = {{.from = peer, .slice = {}, .merges = 0}};
+    move.into = {.buffer = 0, .range = {0, data_.size()}};
+    begin(std::make_shared<const Script>(schedule::Program{.rank = group_->rank,
+                                                           .world = group_->size(),
+                                                           .buffer_elements = {data_.size()},
+                                                           .scratch_from = 1,
+                                                           .rounds = {{move}}}),
+          group_->point_to_point_ports[0]);
+  }
 
   transport::StreamId stream() const { return group_->collective_stream(0); }
 
@@ -68,6 +91,13 @@ class Diagnose : public testing::Test {
     transport::NoticeHead head = to_notice(contract);
     set_pulse(head, pulse);
     endpoint_->notices[{rank, stream()}][sequence] = head;
+  }
+
+  // In whatever group it is.
+  void waits(Rank rank, Rank for_whom) {
+    transport::NoticeHead head{};
+    set_pulse(head, {.beats = 3, .waits_for = for_whom});
+    endpoint_->notices[{rank, world_pulse_stream()}][0] = head;
   }
 
   template <typename Expected>
@@ -174,6 +204,44 @@ TEST_F(Diagnose, OfTwoThatAreAwaitedTheSilentOneIsNamed) {
   listen(operation_, *endpoint_);
   EXPECT_EQ(awaited_peer(operation_), 2);
   EXPECT_THAT(conclusion<Timeout>(), HasSubstr("rank 2 silent"));
+}
+
+TEST_F(Diagnose, OfRanksThatWaitForEachOthersMessagesTheSilentOneIsNamed) {
+  wait_for_a_message_of(0);
+  operation_.deadline = Deadline::after(0s);
+  waits(0, 2);
+  waits(2, 3);
+  listen(operation_, *endpoint_);
+  EXPECT_THAT(conclusion<Timeout>(), StartsWith("send/recv #0 on dp: rank 3 silent for"));
+}
+
+TEST_F(Diagnose, OneThatHasStoppedBeatingIsSilent) {
+  wait_for_a_message_of(0);
+  operation_.deadline = Deadline::after(0s);
+  waits(0, 2);
+  waits(2, 3);
+  listen(operation_, *endpoint_);
+  operation_.heard_in_world[2].changed -= operation_.timeout;
+  EXPECT_THAT(conclusion<Timeout>(), HasSubstr("rank 2 silent for"));
+}
+
+TEST_F(Diagnose, OfACircleTheLastBeforeUsIsNamed) {
+  wait_for_a_message_of(0);
+  operation_.deadline = Deadline::after(0s);
+  waits(0, 2);
+  waits(2, 1);
+  listen(operation_, *endpoint_);
+  EXPECT_THAT(conclusion<Timeout>(), HasSubstr("rank 2 silent for"));
+}
+
+TEST_F(Diagnose, WhomALateRankWaitsForIsTold) {
+  operation_.deadline = Deadline::after(0s);
+  says(0, kSequence, operation_.contract);
+  says(2, kSequence - 1, operation_.contract);
+  waits(2, 3);
+  listen(operation_, *endpoint_);
+  EXPECT_THAT(conclusion<Timeout>(),
+              AllOf(HasSubstr("rank 2 has not arrived"), HasSubstr("), because it waits for rank 3")));
 }
 
 TEST_F(Diagnose, ADisagreementOnAMessageWaitsForTheOthersCallUntilTheDeadline) {
