@@ -73,4 +73,10 @@ bool RateLimit::allow(std::uint64_t& suppressed) {
   return true;
 }
 
+void warning(RateLimit& limit, std::string_view message) {
+  std::uint64_t suppressed = 0;
+  if (!limit.allow(suppressed)) return;
+  warning(fmt::format("{} ({} more since the last such line)", message, suppressed));
+}
+
 }  // namespace lockstep::log

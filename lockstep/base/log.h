@@ -35,4 +35,7 @@ class RateLimit {
   std::atomic<std::uint64_t> suppressed_{0};
 };
 
+// When the limit allows it, followed by how many were left out since the last one.
+void warning(RateLimit& limit, std::string_view message);
+
 }  // namespace lockstep::log

@@ -139,7 +139,8 @@ void CoordinatorServer::listen_to(Guest& guest) {
   } catch (const DataError& error) {
     guest.lost = fmt::format("what it says makes no sense: {}", error.what());
     // Nobody else misses it.
-    if (guest.member == 0) log::warning(fmt::format("a stranger was turned away: {}", *guest.lost));
+    if (guest.member == 0)
+      log::warning(refusals_, fmt::format("a stranger was turned away: {}", *guest.lost));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/base/log.h"
 #include "lockstep/elastic/control.h"
 #include "lockstep/elastic/control_channel.h"
 #include "lockstep/elastic/coordinator.h"
@@ -114,6 +116,7 @@ class CoordinatorServer final : public Control {
   History history_;
   Coordinator coordinator_;
   transport::Listener listener_;
+  log::RateLimit refusals_{std::chrono::seconds(1)};
   MeetingPlace meetings_;
   Generation meeting_generation_ = 0;
   std::uint16_t meeting_port_ = 0;

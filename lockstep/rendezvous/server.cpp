@@ -93,7 +93,7 @@ class Meeting {
       verdict = error.what();
       return true;
     } catch (const DataError& error) {
-      log::warning(fmt::format("rendezvous: dropped a connection: {}", error.what()));
+      log::warning(refusals_, fmt::format("rendezvous: dropped a connection: {}", error.what()));
       if (had_arrived) roster_.remove(guest.rank());
       return false;
     }
@@ -176,6 +176,7 @@ class Meeting {
   Clock::time_point next_check_ = Clock::now();
   std::set<Rank> answered_;
   std::vector<std::byte> refusal_;
+  log::RateLimit refusals_{std::chrono::seconds(1)};
 };
 
 transport::Credentials credentials_of(const ServerOptions& options) {

@@ -16,6 +16,7 @@
 
 #include "tests/elastic/members.h"
 #include "tests/support/error_of.h"
+#include "tests/support/refusals.h"
 
 namespace lockstep::elastic {
 namespace {
@@ -159,6 +160,18 @@ TEST_F(Members, AreNotDisturbedByStrangers) {
   EXPECT_THROW(talker.connection->read_all(garbage, Deadline::after(5s)), PeerLost);
   const auto silent = transport::dial(server_->address(), credentials(), Deadline::after(5s));
   for (std::int64_t step = 1; step <= 20; ++step) EXPECT_EQ(first->vote(step).step, step);
+}
+
+TEST_F(Members, ManyRefusalsOfStrangersAreFewLines) {
+  serve(1);
+  test::expect_few_refusals_logged("a stranger was turned away", [this] {
+    for (int i = 0; i < 100; ++i) {
+      const auto talker = transport::dial(server_->address(), credentials(), Deadline::after(5s));
+      std::vector<std::byte> garbage(4096, std::byte{0x5a});
+      talker.connection->write_all(garbage, Deadline::after(5s));
+      EXPECT_THROW(talker.connection->read_all(garbage, Deadline::after(5s)), PeerLost);
+    }
+  });
 }
 
 }  // namespace

@@ -22,6 +22,8 @@
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/transport/connect/socket.h"
 
+#include "tests/support/refusals.h"
+
 namespace {
 
 std::atomic<int> random_draws_left{INT_MAX};
@@ -379,6 +381,18 @@ TEST(RendezvousServer, GarbageDropsOnlyItsSender) {
   std::vector<std::byte> answer(1);
   EXPECT_THROW(garbage.connection->read_all(answer, Deadline::after(seconds(10))), PeerLost);
   expect_two_ranks_meet(served.address());
+}
+
+TEST(RendezvousServer, ManyRefusalsAreFewLines) {
+  Served served(2);
+  test::expect_few_refusals_logged("dropped a connection", [&served] {
+    for (int i = 0; i < 100; ++i) {
+      auto garbage = dial_as(1, served.address());
+      garbage.connection->write_all(std::vector<std::byte>(100, std::byte{'x'}), Deadline::after(seconds(5)));
+      std::vector<std::byte> answer(1);
+      EXPECT_THROW(garbage.connection->read_all(answer, Deadline::after(seconds(10))), PeerLost);
+    }
+  });
 }
 
 TEST(RendezvousServer, SilenceHoldsUpNobody) {

@@ -16,6 +16,7 @@
 #include "lockstep/transport/connect/socket.h"
 
 #include "tests/support/credentials.h"
+#include "tests/support/refusals.h"
 #include "tests/support/strangers.h"
 
 namespace lockstep::transport {
@@ -59,6 +60,16 @@ TEST_F(Hostile, GarbageIsRefused) {
   }
   EXPECT_EQ(listener_.counters().refused, kTries);
   expect_honest_peer_gets_in();
+}
+
+TEST_F(Hostile, ManyRefusalsAreFewLines) {
+  expect_few_refusals_logged("closed the connection of", [this] {
+    for (int i = 0; i < 100; ++i) {
+      const Descriptor socket = raw_connection(listener_.address());
+      raw_send(socket, std::vector<std::byte>(kHelloBytes, std::byte{0x5a}));
+      read_until_closed(socket);
+    }
+  });
 }
 
 TEST_F(Hostile, RightMagicWithNonsenseAfterItIsRefused) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -25,6 +26,7 @@
 
 #include "tests/support/error_of.h"
 #include "tests/support/files.h"
+#include "tests/support/refusals.h"
 #include "tests/transport/conformance.h"
 #include "tests/transport/open_files.h"
 #include "tests/transport/shm_world.h"
@@ -201,6 +203,20 @@ TEST(Shm, RefusesARankOfAnotherWorldSize) {
   EXPECT_THAT(
       error_of([&] { connect_shm({.rank = 1, .world = 3, .run = run, .deadline = Deadline::after(1s)}); }),
       HasSubstr("rank 2 did not come"));
+}
+
+TEST(Shm, ManyRefusalsAreFewLines) {
+  const std::string run = unique_run();
+  test::expect_few_refusals_logged("turned away a process", [&run] {
+    const std::jthread host([&run] {
+      EXPECT_THROW(connect_shm({.rank = 0, .world = 2, .run = run, .deadline = Deadline::after(500ms)}),
+                   Timeout);
+    });
+    const Address meeting_place{.host = {}, .port = 0, .unix_name = fmt::format("lockstep/{}/0/0", run)};
+    const Credentials out_of_range = {
+        .me = {.role = "shm", .rank = 7, .run = run, .generation = 0}, .secret = {}, .tls = nullptr};
+    for (int i = 0; i < 100; ++i) dial(meeting_place, out_of_range, Deadline::after(400ms));
+  });
 }
 
 TEST(Shm, RefusesARankThatDoesNotExist) {

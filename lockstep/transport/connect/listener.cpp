@@ -248,10 +248,8 @@ class Listener::Impl {
   }
 
   void report(const std::string& who, const std::string& why) {
-    std::uint64_t suppressed = 0;
-    if (!refusals_.allow(suppressed)) return;
-    log::warning(fmt::format("{} closed the connection of {}: {} ({} more since the last such line)",
-                             address_.to_string(), who, why, suppressed));
+    log::warning(refusals_,
+                 fmt::format("{} closed the connection of {}: {}", address_.to_string(), who, why));
   }
 
   const Credentials credentials_;

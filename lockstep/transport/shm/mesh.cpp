@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/transport/shm/mesh.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
@@ -43,6 +45,7 @@ std::vector<std::unique_ptr<Connection>> connect_shm_mesh(const ShmOptions& opti
     }
     connections[peer] = std::move(made.connection);
   }
+  log::RateLimit refusals(std::chrono::seconds(1));
   for (int expected = options.world - 1 - options.rank; expected > 0;) {
     AuthenticatedConnection made;
     try {
@@ -53,7 +56,8 @@ std::vector<std::unique_ptr<Connection>> connect_shm_mesh(const ShmOptions& opti
     }
     const Rank peer = made.peer.rank;
     if (peer <= options.rank || peer >= options.world || connections[peer] != nullptr) {
-      log::warning(fmt::format("joining over shm: turned away a process that claims to be rank {} of {}",
+      log::warning(refusals,
+                   fmt::format("joining over shm: turned away a process that claims to be rank {} of {}",
                                peer, options.world));
       continue;
     }
