@@ -175,7 +175,8 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out) {
   warn_of_few_cores(options->site.ranks);
   rendezvous::SignalInbox signals({SIGINT, SIGTERM, SIGHUP});
   if (options->tune) {
-    run_tune(*options, signals, out);
+    run_tune(
+        *options, [&signals](const Site& site) { return start_crew(site, signals); }, out);
   } else {
     run_collectives(*options, signals, out);
   }

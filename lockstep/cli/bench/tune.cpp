@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/error.h"
 #include "lockstep/base/host_memory.h"
 #include "lockstep/cli/bench/coordinator.h"
 #include "lockstep/cli/bench/crews.h"
@@ -40,13 +44,26 @@ Contestant part(Crew& crew, const std::string& system, std::size_t bytes) {
   return {.crew = &crew, .what = what, .algorithm = system, .transport = {}};
 }
 
+// Figures of what went wrong would stay in a file that others choose by.
+std::vector<Measurement> measure_correct(const std::vector<Contestant>& contestants, const Pace& pace) {
+  std::vector<Measurement> measured = measure(contestants, pace);
+  for (const Measurement& one : measured) {
+    if (!one.correct) {
+      throw InternalError(
+          fmt::format("'{}' gave a wrong result; please report this", one.contestant.what.system));
+    }
+  }
+  return measured;
+}
+
 // A small message takes latency and handling when each waits for the one before, and handling alone when they
 // follow each other without a pause. The least of all turns is taken: what else the machine does is no
 // property of the link.
 comm::Link measure_link(Crew& crew, const Pace& pace) {
-  const auto measured = measure({part(crew, "ping", kSmallMessage), part(crew, "stream", kSmallMessage),
-                                 part(crew, "stream", kLargeMessage)},
-                                pace);
+  const auto measured =
+      measure_correct({part(crew, "ping", kSmallMessage), part(crew, "stream", kSmallMessage),
+                       part(crew, "stream", kLargeMessage)},
+                      pace);
   const double alone_us = measured[0].time_us.min;
   const double message_us = measured[1].time_us.min;
   return {.latency_us = std::max(0.0, alone_us - message_us),
@@ -55,20 +72,18 @@ comm::Link measure_link(Crew& crew, const Pace& pace) {
 }
 
 double measure_adding(Crew& crew, const Pace& pace) {
-  const auto measured = measure({part(crew, "add", kLargeMessage)}, pace);
+  const auto measured = measure_correct({part(crew, "add", kLargeMessage)}, pace);
   return gigabytes_per_second(kLargeMessage, measured[0].time_us.min);
 }
 
 // Links are between two ranks, whatever the world of the collectives is.
-comm::LinkModel measure_model(const BenchOptions& options, rendezvous::SignalInbox& signals) {
+comm::LinkModel measure_model(const BenchOptions& options, const StartCrew& start) {
   comm::LinkModel model;
   const bool threads = options.site.transport == "loopback";
-  const std::unique_ptr<Crew> memory =
-      start_crew({.ranks = 2, .transport = threads ? "loopback" : "shm"}, signals);
+  const std::unique_ptr<Crew> memory = start({.ranks = 2, .transport = threads ? "loopback" : "shm"});
   model.memory = measure_link(*memory, pace_of(options));
   model.add_gigabytes_per_second = measure_adding(*memory, pace_of(options));
-  if (!threads)
-    model.network = measure_link(*start_crew({.ranks = 2, .transport = "tcp"}, signals), pace_of(options));
+  if (!threads) model.network = measure_link(*start({.ranks = 2, .transport = "tcp"}), pace_of(options));
   return model;
 }
 
@@ -150,10 +165,10 @@ std::string rows_of(const Case& what, const std::vector<Tried>& tried) {
 
 }  // namespace
 
-void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std::ostream& out) {
-  const comm::LinkModel model = measure_model(options, signals);
+void run_tune(const BenchOptions& options, const StartCrew& start, std::ostream& out) {
+  const comm::LinkModel model = measure_model(options, start);
   print(out, text_of(model, options.json));
-  const std::unique_ptr<Crew> crew = start_crew(options.site, signals);
+  const std::unique_ptr<Crew> crew = start(options.site);
   if (!options.json) {
     print(out,
           "\n# Save this and name the file in LOCKSTEP_LINK_MODEL on all ranks to choose by these figures.\n"
@@ -162,6 +177,7 @@ void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std
               fmt::format(kRow, "op", "bytes", "", "algorithm", "predicted", "measured", "latency",
                           "messages", "memory", "network", "adding"));
   }
+  std::set<std::string> wrong;
   for (const Op op : options.ops) {
     for (const std::size_t bytes : sizes_for(options, op)) {
       Case what;
@@ -172,7 +188,14 @@ void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std
       what.registered = options.registered.front();
       const std::vector<Tried> tried = try_best(what, *crew, options, model);
       print(out, options.json ? json_of(what, options.site.ranks, tried) : rows_of(what, tried));
+      for (const Tried& one : tried) {
+        if (!one.correct) wrong.insert(fmt::format("{} by {}", name_of(op), algorithm_of(one.candidate)));
+      }
     }
+  }
+  if (!wrong.empty()) {
+    throw InternalError(
+        fmt::format("a collective gave a wrong result: {}; please report this", fmt::join(wrong, ", ")));
   }
 }
 

@@ -4,13 +4,20 @@
 // algorithms the selector takes with these figures, and how they do.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <ostream>
 
+#include "lockstep/cli/bench/crew.h"
 #include "lockstep/cli/bench/options.h"
-#include "lockstep/rendezvous/signal_inbox.h"
+#include "lockstep/cli/bench/site.h"
 
 namespace lockstep::cli {
 
-void run_tune(const BenchOptions& options, rendezvous::SignalInbox& signals, std::ostream& out);
+using StartCrew = std::function<std::unique_ptr<Crew>(const Site& site)>;
+
+// InternalError when a result is wrong: before any figure when it is one of those that the model is made of,
+// and after the last row when a collective was.
+void run_tune(const BenchOptions& options, const StartCrew& start, std::ostream& out);
 
 }  // namespace lockstep::cli
