@@ -7,6 +7,7 @@ lockstep_test(cli_bench_test
     bench_statistics_test.cpp
     bench_strangers_test.cpp
     bench_test.cpp
+    bench_trials_test.cpp
     bench_tune_test.cpp
     bench_values_test.cpp
     ../support/strangers.cpp

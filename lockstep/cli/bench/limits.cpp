@@ -119,12 +119,14 @@ class MessageTrial : public Trial {
         echo_(echo) {}
 
   void fill() override {
+    turn_ = 0;
+    std::memset(buffer_.bytes().data(), 0, buffer_.bytes().size());
     if (communicator_.rank() == 0) fill_values(buffer_.bytes(), DType::uint8, 0, all());
   }
   bool is_correct() const override {
     return communicator_.rank() > 1 || holds_values(buffer_.bytes(), DType::uint8, 0, all(), 0);
   }
-  void clear() override { turn_ = 0; }
+  void clear() override {}
   void run_once() override {
     const Rank sender = echo_ ? static_cast<Rank>(turn_++ % 2) : 0;
     if (communicator_.rank() == sender) communicator_.send(1 - sender, buffer_.bytes(), options_);

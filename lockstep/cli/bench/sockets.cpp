@@ -4,6 +4,7 @@
 // that the busiest link of the collective must at least carry.
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -43,7 +44,10 @@ class SocketTrial : public Trial {
         from_(streamed_bytes(what, communicator.size())),
         to_(from_.bytes().size()) {}
 
-  void fill() override { fill_values(from_.bytes(), DType::uint8, communicator_.rank(), all()); }
+  void fill() override {
+    fill_values(from_.bytes(), DType::uint8, communicator_.rank(), all());
+    std::memset(to_.bytes().data(), 0, to_.bytes().size());
+  }
   bool is_correct() const override {
     const Rank previous = (communicator_.rank() + communicator_.size() - 1) % communicator_.size();
     return holds_values(to_.bytes(), DType::uint8, previous, all(), 0);
