@@ -13,6 +13,12 @@ lockstep_test(cli_bench_test
     ../support/strangers.cpp
   LIBRARIES lockstep_bench nlohmann_json::nlohmann_json)
 
+# Has a main of its own, and takes the place of the library's random bytes.
+lockstep_test(cli_bench_start_test
+  SOURCES bench_start_test.cpp
+  LIBRARIES lockstep_bench OpenSSL::Crypto
+  LABELS multi)
+
 program_test(cli_bench_process_test MULTI SOURCES bench_process_test.cpp)
 target_compile_definitions(cli_bench_process_test PRIVATE
   LOCKSTEP_TEST_GLOO=$<BOOL:${GLOO_LIBRARY}>

@@ -6,7 +6,6 @@
 #include <list>
 #include <optional>
 #include <stop_token>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +16,7 @@
 #include "lockstep/cli/bench/agent.h"
 #include "lockstep/cli/bench/crew.h"
 #include "lockstep/cli/temporary_folder.h"
+#include "lockstep/rendezvous/background.h"
 #include "lockstep/rendezvous/process.h"
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/rendezvous/worker_environment.h"
@@ -68,9 +68,9 @@ class ProcessCrew : public Crew {
       }
       children_.emplace_back(spawn);
     }
-    serving_ = std::jthread(
+    serving_.emplace(
         [this](const std::stop_token& stop) { server_.serve(Deadline::after(kStartLimit), stop); });
-    gather([this] { look_at_children(); }, Deadline::after(kStartLimit));
+    gather_ranks();
   }
   ~ProcessCrew() override { dismiss(); }
 
@@ -82,7 +82,22 @@ class ProcessCrew : public Crew {
     return environment;
   }
 
+  // Ranks that cannot meet may report that before the failure of the server, which is why, is seen.
+  void gather_ranks() {
+    try {
+      gather([this] { look_at_children(); }, Deadline::after(kStartLimit));
+    } catch (const CommError&) {
+      require_server();
+      throw;
+    }
+  }
+
+  void require_server() const {
+    if (serving_->failed()) serving_->rethrow();
+  }
+
   void look_at_children() {
+    require_server();
     Rank rank = 0;
     for (rendezvous::ChildProcess& child : children_) {
       if (const auto& status = child.poll()) {
@@ -97,7 +112,7 @@ class ProcessCrew : public Crew {
   rendezvous::Server server_;
   const TemporaryFolder gloo_store_;
   std::list<rendezvous::ChildProcess> children_;
-  std::jthread serving_;  // last: joined before what it uses goes
+  std::optional<rendezvous::Background> serving_;  // last: joined before what it uses goes
 };
 
 std::string variable(const char* name) {
