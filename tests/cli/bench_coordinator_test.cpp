@@ -17,6 +17,7 @@
 #include "lockstep/rendezvous/signal_inbox.h"
 
 #include "tests/cli/scripted_crew.h"
+#include "tests/support/error_of.h"
 
 namespace lockstep::cli {
 namespace {
@@ -134,6 +135,17 @@ TEST_F(BenchCoordinator, ABarrierMustWaitForTheLastRank) {
     return Reply{.correct = true, .entered_ns = rank == 0 ? 100 : 200, .left_ns = rank == 0 ? 200 : 201};
   };
   EXPECT_TRUE(measured(answers, schedule::Op::barrier).correct);
+}
+
+TEST_F(BenchCoordinator, ARefusedCommandLeavesNoReplyForTheNextOne) {
+  ScriptedCrew crew(3, signals_, [](Rank rank, const Command& command) {
+    if (command.verb == Verb::prepare && rank == 0) throw UsageError("there is no such operation");
+    return Reply{.elapsed_ns = command.verb == Verb::run ? 10 + rank : 0};
+  });
+  const Command prepare{.verb = Verb::prepare, .slot = 0, .what = {}, .iterations = 0};
+  EXPECT_EQ(test::error_of<UsageError>([&] { crew.command(prepare); }), "there is no such operation");
+  const auto replies = crew.command({.verb = Verb::run, .slot = 0, .what = {}, .iterations = 1});
+  for (Rank rank = 0; rank < 3; ++rank) EXPECT_EQ(replies.at(rank).elapsed_ns, 10 + rank);
 }
 
 }  // namespace

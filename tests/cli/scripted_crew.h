@@ -19,7 +19,7 @@ namespace lockstep::cli {
 // Agents as threads that answer every command by a script instead of measuring anything.
 class ScriptedCrew : public Crew {
  public:
-  // Called in the thread of the rank.
+  // Called in the thread of the rank. A UsageError is what the agent reports instead.
   using Script = std::function<Reply(Rank rank, const Command& command)>;
 
   ScriptedCrew(int ranks, rendezvous::SignalInbox& signals, Script script)
@@ -38,10 +38,18 @@ class ScriptedCrew : public Crew {
       coordinator.send(format_hello(rank), test::soon());
       for (;;) {
         const Command command = parse_command(coordinator.receive(test::soon()));
-        coordinator.send(format_reply(script_(rank, command)), test::soon());
+        coordinator.send(answer(rank, command), test::soon());
       }
     } catch (const PeerLost&) {
       // Dismissed.
+    }
+  }
+
+  std::string answer(Rank rank, const Command& command) const {
+    try {
+      return format_reply(script_(rank, command));
+    } catch (const UsageError& error) {
+      return format_failure({.kind = Failure::Kind::usage, .text = error.what()});
     }
   }
 

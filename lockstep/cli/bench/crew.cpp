@@ -44,11 +44,21 @@ std::vector<Reply> Crew::command(const Command& command) {
   const std::string line = format_command(command);
   for (auto& agent : agents_) agent->send(line, deadline);
   std::vector<Reply> replies;
+  const LineSocket* first_failed = nullptr;
+  Failure first_failure;
   for (auto& agent : agents_) {
     std::optional<Failure> failure;
     replies.push_back(parse_reply(agent->receive(deadline), failure));
-    if (failure) raise(*failure, agent->peer());
+    if (!failure) continue;
+    if (first_failed == nullptr) {
+      first_failed = &*agent;
+      first_failure = *failure;
+    }
+    // Who refuses a command waits for the next one, and so must the others' replies to this one be taken. Who
+    // fails otherwise has ended, and no command follows.
+    if (failure->kind != Failure::Kind::usage) break;
   }
+  if (first_failed != nullptr) raise(first_failure, first_failed->peer());
   return replies;
 }
 

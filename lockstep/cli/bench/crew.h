@@ -26,7 +26,8 @@ class Crew {
   int ranks() const { return ranks_; }
 
   // Gives the command to all agents and waits for all of them; replies by rank. UsageError, CommError or
-  // InternalError as the first agent to fail (by rank) reports it; PeerLost when one has ended.
+  // InternalError as the first agent to fail (by rank) reports it; PeerLost when one has ended. After a
+  // UsageError the agents take further commands.
   std::vector<Reply> command(const Command& command);
 
  protected:
