@@ -168,8 +168,9 @@ void Engine::turn_until(Condition until) {
       time_passed = idle_.pause(kLookInterval);
     }
     const bool may_look = time_passed || ++turns_ % kTurnsPerClock == 0;
+    if (!may_look) continue;
     const Clock::time_point now = Clock::now();
-    if (!may_look || now < next_look_) continue;
+    if (now < next_look_) continue;
     runner_.look_at_stalled();
     next_look_ = now + std::clamp<Clock::duration>(kLookShare * (Clock::now() - now), kLookInterval,
                                                    kLongestLookInterval);
