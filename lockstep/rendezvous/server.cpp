@@ -46,7 +46,7 @@ class Meeting {
       if (std::min(deadline.end(), first_to_give_up()) <= Clock::now()) return refuse(missing(deadline));
       if (auto why = turn()) {
         refuse({Refusal::Kind::usage, std::move(*why)});
-        return tell_latecomers();
+        return tell_latecomers(stop);
       }
     }
     answer_all(encode(roster_.table(fresh_nonce())));
@@ -159,9 +159,10 @@ class Meeting {
   }
 
   // Without this, ranks that start a little later would find nobody and wait until their deadline.
-  void tell_latecomers() {
+  void tell_latecomers(const std::stop_token& stop) {
     const Deadline limit = Deadline::after(linger_);
-    while (!limit.passed() && answered_.size() < static_cast<std::size_t>(roster_.world())) {
+    const auto all = static_cast<std::size_t>(roster_.world());
+    while (!stop.stop_requested() && !limit.passed() && answered_.size() < all) {
       turn();
       if (std::any_of(guests_.begin(), guests_.end(), [](const Guest& g) { return !!g.arrival(); })) {
         answer_all(refusal_);

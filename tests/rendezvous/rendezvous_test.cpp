@@ -229,6 +229,18 @@ TEST(Rendezvous, ALatecomerLearnsWhyTheOthersFailed) {
   served.join();
 }
 
+TEST(Rendezvous, AStopEndsTheWaitForLatecomers) {
+  Served served(3, seconds(30), seconds(30));
+  auto one = start_rank(placement_of(1, 3, served.address()));
+  auto twin = start_rank(placement_of(1, 3, served.address()));
+  EXPECT_TRUE(one.get().is<UsageError>());
+  EXPECT_TRUE(twin.get().is<UsageError>());
+  const Clock::time_point begin = Clock::now();
+  served.stop();
+  served.join();
+  EXPECT_LT(Clock::now() - begin, seconds(10));
+}
+
 TEST(Rendezvous, DifferentWorldsAreNamed) {
   Served served(3);
   auto right = start_rank(placement_of(0, 3, served.address()));
