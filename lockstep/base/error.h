@@ -3,8 +3,10 @@
 // The kinds of error, each with one place that catches it (docs/errors.md):
 //   UsageError     the user's flag, file, environment or argument   cli/, exit 2
 //   DataError      a corrupt or hostile file or message             cli/, exit 65
-//   CommError      communication failed; see the kinds below        elastic/ (cli/ until it exists), exit 75
 //   InternalError  a bug of ours, thrown by LOCKSTEP_CHECK          cli/, exit 70
+//   InUseError     another process writes there (file_lock.h)       cli/, exit 73
+//   CommError      communication failed; see the kinds below        train/ where it is elastic, else cli/,
+//   exit 75
 #pragma once
 
 #include <chrono>
