@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/output_file.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <span>
 #include <system_error>
@@ -66,11 +67,16 @@ OutputFile::OutputFile(std::string path, std::uint64_t keep, const std::string& 
   if (fd_ < 0) cannot_write(name.empty() ? path_ : name);
   struct stat status {};
   const auto end = static_cast<off_t>(keep);
-  const bool kept = ::fstat(fd_, &status) == 0 && status.st_size >= end && ::ftruncate(fd_, end) == 0 &&
-                    ::lseek(fd_, end, SEEK_SET) == end;
-  if (!kept) {
+  const bool is_known = ::fstat(fd_, &status) == 0;
+  if (is_known && status.st_size < end) {
     ::close(fd_);
     throw UsageError(fmt::format("cannot continue {}: it has fewer than {} bytes", path_, keep));
+  }
+  if (!is_known || ::ftruncate(fd_, end) != 0 || ::lseek(fd_, end, SEEK_SET) != end) {
+    const int reason = errno;
+    ::close(fd_);
+    errno = reason;
+    cannot_write(name.empty() ? path_ : name);
   }
   buffer_.reserve(kBufferBytes);
 }

@@ -26,6 +26,18 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
+TEST(OutputFile, SaysThatAFileIsShorterThanWhatIsToBeKept) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("log", "12345");
+  EXPECT_EQ(error_of<UsageError>([&] { OutputFile(path, 6); }),
+            "cannot continue " + path + ": it has fewer than 6 bytes");
+}
+
+TEST(OutputFile, SaysWhyWhatIsNoFileCannotBeWritten) {
+  EXPECT_EQ(error_of<UsageError>([] { OutputFile("/dev/full"); }),
+            "cannot write /dev/full: Invalid argument");
+}
+
 class WriteAtomically : public testing::Test {
  protected:
   test::TemporaryFolder folder_;
