@@ -100,11 +100,7 @@ int launch(const LaunchFlags& flags, const std::vector<std::string>& command) {
   }
   if ((!result.all_succeeded || result.output_dropped) && result.interrupted_by != 0)
     throw Interrupted(result.interrupted_by);
-  if (result.first_failure) {
-    std::cerr << fmt::format(
-        "lockstep: {}{}\n", result.first_failure->to_string(),
-        flags.workers > 1 ? "; it was the first to fail, and the others were ended" : "");
-  }
+  if (result.first_failure) std::cerr << fmt::format("lockstep: {}\n", result.describe_failure());
   return result.exit_code();
 }
 

@@ -15,9 +15,7 @@ void require_success(const rendezvous::LaunchResult& result) {
   if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by);
   if (!result.first_failure) return;
   const int code = result.exit_code();
-  throw WorkerFailed(code, code >= kSignalBase ? result.first_failure->to_string() +
-                                                     "; it was the first to fail, and the others were ended"
-                                               : "");
+  throw WorkerFailed(code, code >= kSignalBase ? result.describe_failure() : "");
 }
 
 void add_pretended_hosts(CLI::App& app, int& hosts) {

@@ -48,6 +48,7 @@ class Crew {
 
   void start(Rank rank, const SpawnOptions& options) {
     Worker& worker = workers_.emplace_back(Worker{rank, ChildProcess(options)});
+    ++result_.started;
     if (options.capture_output) output_.add(worker.process, fmt::format("[{}] ", rank));
   }
 
@@ -134,6 +135,7 @@ class Crew {
     }
     if (failures.empty()) return;
     result_.all_succeeded = false;
+    if (!terminated_) result_.failed += static_cast<int>(failures.size());
     // Who lost a peer may end before the peer itself has; whoever we have ended is no cause.
     const bool may_be_the_cause =
         !terminated_ && (!result_.first_failure || blame(result_.first_failure->status) == 0);
@@ -148,6 +150,7 @@ class Crew {
   // First patience, then SIGTERM, then SIGKILL.
   void press_on() {
     if (!end_by_ || !end_by_->passed()) return;
+    if (!terminated_) result_.ended = static_cast<int>(running());
     signal_all(terminated_ ? SIGKILL : SIGTERM);
     terminated_ = true;
     end_by_ = Deadline::after(grace_);
@@ -203,6 +206,14 @@ const LaunchResult::Failure& likeliest_cause(std::span<const LaunchResult::Failu
 
 std::string LaunchResult::Failure::to_string() const {
   return fmt::format("rank {} ({}, pid {}) {}", rank, host_name(), pid, status.to_string());
+}
+
+std::string LaunchResult::describe_failure() const {
+  std::string text = first_failure->to_string();
+  if (failed + ended > 1) text += "; it was the first to fail";
+  if (ended > 0)
+    text += ended == started - 1 ? ", and the others were ended" : ", and those that still ran were ended";
+  return text;
 }
 
 LaunchResult launch(const LaunchOptions& options) {

@@ -49,10 +49,18 @@ struct LaunchResult {
   // The first to fail; when that one only lost a peer (exit code 75), the first after it that did not.
   std::optional<Failure> first_failure;
   bool all_succeeded = true;  // also false when ranks were ended that had not failed
-  int interrupted_by = 0;     // the first of SIGINT, SIGTERM and SIGHUP that came before any rank failed
-  int output_error = 0;  // errno, when prefixed output could not be written and the ranks were ended for it
+  // Of the ranks of this host.
+  int started = 0;
+  int failed = 0;          // by themselves
+  int ended = 0;           // that still ran when their time to end by themselves was over
+  int interrupted_by = 0;  // the first of SIGINT, SIGTERM and SIGHUP that came before any rank failed
+  int output_error = 0;    // errno, when prefixed output could not be written and the ranks were ended for it
 
   bool output_dropped = false;  // after such a signal, because its reader was too slow
+
+  // When there is a first failure: "rank 2 (node7, pid 77) ended with exit code 3; it was the first to fail,
+  // and the others were ended", the last part as far as it is true.
+  std::string describe_failure() const;
 
   // Of the ranks: 0, or that of the first failure.
   int exit_code() const { return first_failure ? first_failure->status.shell_code() : 0; }

@@ -206,6 +206,16 @@ TEST(Launch, SeveralHostsMeetAtTheFirst) {
   EXPECT_EQ(nlohmann::json::parse(finished.output)["peers"].size(), 3u);
 }
 
+TEST(Launch, RanksOfAHostFileAreNotTakenForOne) {
+  TemporaryFolder folder;
+  const std::string hosts = folder.write("hosts", "127.0.0.1 slots=3\n");
+  const Finished finished = run_program({"launch", "--hostfile", hosts, "--node-rank", "0", "--master-port",
+                                         std::to_string(free_port()), "--grace", "0.3", "sh", "-c",
+                                         "test $RANK = 1 && exit 3; exec sleep 600"});
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_THAT(finished.error_output, HasSubstr("; it was the first to fail, and the others were ended\n"));
+}
+
 TEST(Launch, HostsCountFromZero) {
   const Finished finished =
       run_program({"launch", "--nnodes", "2", "--node-rank", "2", "--master-addr", "n1", "-n", "1", "true"});

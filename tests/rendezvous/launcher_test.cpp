@@ -22,6 +22,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using test::error_of;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class Launcher : public ::testing::Test {
@@ -69,6 +70,24 @@ TEST_F(Launcher, ReportsTheFirstFailureAndEndsTheOthers) {
   EXPECT_EQ(result.first_failure->rank, 1);
   EXPECT_EQ(result.exit_code(), 3);
   EXPECT_THAT(result.first_failure->to_string(), HasSubstr("ended with exit code 3"));
+}
+
+TEST_F(Launcher, SaysWhatBecameOfTheOthers) {
+  const auto sentence_of = [this](int workers, const std::string& text,
+                                  milliseconds grace = milliseconds(300)) {
+    LaunchOptions options = script(workers, text);
+    options.grace = grace;
+    const LaunchResult result = launch(options);
+    return result.first_failure ? result.describe_failure() : "no failure";
+  };
+  EXPECT_THAT(sentence_of(1, "exit 3"), EndsWith("exit code 3"));
+  EXPECT_THAT(sentence_of(3, "test $RANK = 1 && exit 3; exec sleep 600"),
+              EndsWith("exit code 3; it was the first to fail, and the others were ended"));
+  EXPECT_THAT(sentence_of(3, "test $RANK = 1 || exit 0; sleep 0.3; exit 3"), EndsWith("exit code 3"));
+  EXPECT_THAT(sentence_of(3, "test $RANK = 0 && exit 0; sleep 0.3; test $RANK = 1 && exit 3; exec sleep 600"),
+              EndsWith("exit code 3; it was the first to fail, and those that still ran were ended"));
+  EXPECT_THAT(sentence_of(2, "test $RANK = 0 && exit 3; sleep 0.1; exit 75", milliseconds(20'000)),
+              EndsWith("exit code 3; it was the first to fail"));
 }
 
 TEST_F(Launcher, ReportsASignal) {
