@@ -70,10 +70,8 @@ std::string check_mpi_room(int ranks) {
 SecretCheck check_secret() {
   SecretCheck result;
   if (std::getenv("LOCKSTEP_SECRET")) result.origin = SecretCheck::Origin::value;
-  if (const char* file = std::getenv("LOCKSTEP_SECRET_FILE")) {
-    result.origin = SecretCheck::Origin::file;
-    result.file = file;
-  }
+  result.file = transport::Secret::file_in_environment();
+  if (!result.file.empty()) result.origin = SecretCheck::Origin::file;
   try {
     transport::Secret::from_environment();
     result.tls = transport::tls_from_environment() != nullptr;

@@ -78,6 +78,12 @@ TEST(Secret, EnvironmentGivesTheValueOrAFileOrNothing) {
     const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", "somewhere");
     EXPECT_THAT(test::error_of<UsageError>([] { Secret::from_environment(); }), HasSubstr("both set"));
   }
+  {
+    const test::ScopedVariable empty("LOCKSTEP_SECRET_FILE", "");
+    EXPECT_TRUE(Secret::from_environment().empty());
+    const test::ScopedVariable value("LOCKSTEP_SECRET", kGood.c_str());
+    EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);
+  }
   const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", scratch.write("s", kGood).c_str());
   EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);
 }

@@ -35,15 +35,20 @@ void check_length(std::size_t length, std::string_view where) {
 
 Secret Secret::from_environment() {
   const char* value = std::getenv("LOCKSTEP_SECRET");
-  const char* file = std::getenv("LOCKSTEP_SECRET_FILE");
-  if (value != nullptr && file != nullptr) {
+  const std::string file = file_in_environment();
+  if (value != nullptr && !file.empty()) {
     throw UsageError("LOCKSTEP_SECRET and LOCKSTEP_SECRET_FILE are both set: unset one of them");
   }
   if (value != nullptr) {
     check_length(std::strlen(value), "LOCKSTEP_SECRET");
     return Secret(value);
   }
-  return file != nullptr ? from_file(file) : Secret();
+  return file.empty() ? Secret() : from_file(file);
+}
+
+std::string Secret::file_in_environment() {
+  const char* file = std::getenv("LOCKSTEP_SECRET_FILE");
+  return file == nullptr ? "" : file;
 }
 
 Secret Secret::from_file(const std::filesystem::path& path) {

@@ -17,6 +17,8 @@ class Secret {
   // LOCKSTEP_SECRET (the value itself) or LOCKSTEP_SECRET_FILE (a path); none of them: no secret; both:
   // UsageError.
   static Secret from_environment();
+  // LOCKSTEP_SECRET_FILE; empty when it is empty or not set, which is the same.
+  static std::string file_in_environment();
 
   // The file's bytes without a final newline, 16 to 4096 of them. UsageError when it is missing, readable or
   // writable by group or others (says: chmod 600), too short or too long.
