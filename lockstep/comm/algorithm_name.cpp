@@ -10,6 +10,17 @@ namespace lockstep::comm {
 using schedule::Algorithm;
 using schedule::parse_algorithm;
 
+namespace {
+
+Algorithm parse_part(std::string_view text) {
+  if (text == name_of(Algorithm::hierarchical)) {
+    throw UsageError("a hierarchy cannot be part of a hierarchy: name two other algorithms");
+  }
+  return schedule::parse_level_algorithm(text);
+}
+
+}  // namespace
+
 std::string to_string(const AlgorithmName& name) {
   if (name.algorithm != Algorithm::hierarchical) return std::string(name_of(name.algorithm));
   return fmt::format("{}({},{})", name_of(name.algorithm), name_of(name.inner), name_of(name.outer));
@@ -26,13 +37,9 @@ AlgorithmName parse_algorithm_name(std::string_view text) {
         "only hierarchical has parts: name the algorithm inside hosts and the one between them, as in "
         "hierarchical(ring,tree)");
   }
-  const AlgorithmName name{.algorithm = Algorithm::hierarchical,
-                           .inner = parse_algorithm(text.substr(open + 1, comma - open - 1)),
-                           .outer = parse_algorithm(text.substr(comma + 1, text.size() - comma - 2))};
-  if (name.inner == Algorithm::hierarchical || name.outer == Algorithm::hierarchical) {
-    throw UsageError("a hierarchy cannot be part of a hierarchy: name two other algorithms");
-  }
-  return name;
+  return {.algorithm = Algorithm::hierarchical,
+          .inner = parse_part(text.substr(open + 1, comma - open - 1)),
+          .outer = parse_part(text.substr(comma + 1, text.size() - comma - 2))};
 }
 
 }  // namespace lockstep::comm

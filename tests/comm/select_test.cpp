@@ -201,6 +201,8 @@ TEST(AlgorithmName, SaysWhatIsWrong) {
   EXPECT_THAT(error_of("rings"), HasSubstr("ring")) << "the names that exist are listed";
   EXPECT_THAT(error_of("hierarchical(ring,,tree)"), Not(HasSubstr("no error")));
   EXPECT_THAT(error_of("hierarchical(ring,hierarchical)"), HasSubstr("cannot be part of a hierarchy"));
+  EXPECT_EQ(error_of("hierarchical(ring,x)"),
+            "unknown algorithm 'x': expected one of ring, tree, halving_doubling, direct, one_shot, mesh");
 }
 
 }  // namespace

@@ -64,6 +64,14 @@ Algorithm parse_algorithm(std::string_view name) {
   return parse_in(kAlgorithms, "algorithm", name);
 }
 
+Algorithm parse_level_algorithm(std::string_view name) {
+  std::vector<std::pair<Algorithm, std::string_view>> of_one_level;
+  for (const auto& one : kAlgorithms) {
+    if (one.first != Algorithm::hierarchical) of_one_level.push_back(one);
+  }
+  return parse_in(of_one_level, "algorithm", name);
+}
+
 GridShape squarest_grid(int world, bool torus) {
   int rows = 1;
   for (int divisor = 1; divisor * divisor <= world; ++divisor) {

@@ -54,6 +54,7 @@ std::string_view name_of(Algorithm algorithm);
 // Throw UsageError listing the accepted names.
 Op parse_op(std::string_view name);
 Algorithm parse_algorithm(std::string_view name);
+Algorithm parse_level_algorithm(std::string_view name);  // of a hierarchy: any other
 
 // A grid of ranks, row-major: rank = row * columns + column. A torus also joins the ends of rows and columns.
 struct GridShape {
