@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "lockstep/base/exit_code.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/connect.h"
 
@@ -17,5 +18,5 @@ int main() try {
   std::printf("rank %d of %d: %g %g %g\n", world.rank(), world.size(), values[0], values[1], values[2]);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "all_reduce: %s\n", error.what());
-  return 1;
+  return lockstep::exit_code_of(error);
 }

@@ -10,6 +10,7 @@
 
 #include <torch/torch.h>
 
+#include "lockstep/base/exit_code.h"
 #include "lockstep/comm/connect.h"
 #include "lockstep/parallel/data/distributed_data_parallel.h"
 
@@ -35,5 +36,5 @@ int main() try {
   }
 } catch (const std::exception& error) {
   std::fprintf(stderr, "ddp_mlp: %s\n", error.what());
-  return 1;
+  return lockstep::exit_code_of(error);
 }

@@ -10,4 +10,6 @@ add_executable(readme_example ${CMAKE_CURRENT_BINARY_DIR}/readme_example.cpp)
 target_link_libraries(readme_example PRIVATE lockstep_flags Lockstep::comm)
 lockstep_output_test(readme.example "rank 1 of 2: 2 4 1"
   $<TARGET_FILE:lockstep> launch -n 2 $<TARGET_FILE:readme_example>)
-set_tests_properties(readme.example PROPERTIES LABELS multi RUN_SERIAL ON TIMEOUT 120)
+add_test(NAME readme.example_ends_with_the_code_of_the_error
+  COMMAND sh -c "RANK=x \"$1\"; test $? -eq 2" sh $<TARGET_FILE:readme_example>)
+set_tests_properties(readme.example readme.example_ends_with_the_code_of_the_error PROPERTIES LABELS multi RUN_SERIAL ON TIMEOUT 120)
