@@ -227,7 +227,7 @@ Report first_cause(Rank reporter, const std::string& why) {
   Report first{.rank = -1, .why = why.substr(passed_on + kPassedOn.size())};
   const char* const end = why.data() + passed_on;
   const auto [stopped, error] = std::from_chars(why.data() + before + kRank.size(), end, first.rank);
-  if (error != std::errc() || stopped != end) return {.rank = reporter, .why = why};
+  if (error != std::errc() || stopped != end || first.rank < 0) return {.rank = reporter, .why = why};
   return first;
 }
 

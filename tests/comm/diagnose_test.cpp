@@ -258,7 +258,7 @@ TEST(FirstCause, IsFoundInWhatIsPassedOn) {
             Report({.rank = 12, .why = "no memory"}));
   EXPECT_EQ(first_cause(4, "all_reduce #0 on a: b: rank 3 failed: x"), Report({.rank = 3, .why = "x"}));
   for (const char* other : {"", " failed: x", "rank failed: x", ": rank failed: x", ": rank x failed: y",
-                            ": rank 3x failed: y", "MPI_Init failed: no"}) {
+                            ": rank 3x failed: y", ": rank -3 failed: y", "MPI_Init failed: no"}) {
     EXPECT_EQ(first_cause(4, other), Report({.rank = 4, .why = other}));
   }
 }
