@@ -17,8 +17,8 @@ namespace lockstep::cli {
 // memory, unless nothing can be written there.
 std::filesystem::path mpi_memory_folder(const rendezvous::Environment& environment);
 
-// Pure. What Open MPI makes there for so many ranks of one host; 0 when the environment (OMPI_MCA_btl) says
-// by what ranks talk.
+// Pure. What Open MPI makes there for so many ranks of one host, at least one; 0 when the environment
+// (OMPI_MCA_btl) says by what ranks talk.
 std::uint64_t mpi_memory_bytes(int ranks, const rendezvous::Environment& environment);
 
 // The sentence to end with, or none when there is room for them.
