@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@
 #include "tests/support/files.h"
 #include "tests/support/scoped_variable.h"
 #include "tests/support/strangers.h"
+#include "tests/transport/certificates.h"
 #include "tests/transport/shm_world.h"
 
 namespace lockstep::test {
@@ -55,13 +57,14 @@ float sum_with(const comm::Communicator& world) {
 // The server of a rendezvous, in a thread of its own as a launcher has it.
 class Served {
  public:
-  explicit Served(int world)
-      : server_({.listen = any_port(),
+  explicit Served(int world, std::shared_ptr<transport::TlsContext> tls = nullptr)
+      : tls_(std::move(tls)),
+        server_({.listen = any_port(),
                  .world = world,
                  .run = "attacked",
                  .generation = 0,
                  .secret = transport::Secret::from_value(kSecret),
-                 .tls = nullptr}),
+                 .tls = tls_}),
         thread_([this](const std::stop_token& stop) { server_.serve(Deadline::after(120s), stop); }) {}
 
   const Address& address() const { return server_.address(); }
@@ -81,19 +84,27 @@ class Served {
 
   rendezvous::PeerTable meet(Rank rank, int world, const std::string& tcp_address) const {
     return rendezvous::rendezvous(placement_of(rank, world), transport::Secret::from_value(kSecret),
-                                  {.tcp_address = tcp_address, .digest = {}, .tls = nullptr},
+                                  {.tcp_address = tcp_address, .digest = {}, .tls = tls_},
                                   Deadline::after(120s));
   }
 
  private:
+  std::shared_ptr<transport::TlsContext> tls_;  // null: plain
   rendezvous::Server server_;
   std::jthread thread_;
 };
 
 class RendezvousPort final : public AttackedPort {
  public:
+  explicit RendezvousPort(std::shared_ptr<transport::TlsContext> tls = nullptr)
+      : tls_(std::move(tls)), served_(kWorld, tls_) {}
+
   Address address() const override { return served_.address(); }
-  Credentials welcome() const override { return credentials_of("rendezvous", 1); }
+  Credentials welcome() const override {
+    Credentials welcome = credentials_of("rendezvous", 1);
+    welcome.tls = tls_;
+    return welcome;
+  }
 
   void expect_the_honest_are_served() override {
     std::vector<std::future<rendezvous::PeerTable>> ranks;
@@ -107,7 +118,8 @@ class RendezvousPort final : public AttackedPort {
 
  private:
   static constexpr int kWorld = 3;
-  Served served_{kWorld};
+  std::shared_ptr<transport::TlsContext> tls_;
+  Served served_;
 };
 
 class RankPort final : public AttackedPort {
@@ -221,6 +233,12 @@ class CoordinatorPort final : public AttackedPort {
 
 std::unique_ptr<AttackedPort> make_rendezvous_port() {
   return std::make_unique<RendezvousPort>();
+}
+
+std::unique_ptr<AttackedPort> make_tls_port() {
+  const TemporaryFolder certificates;
+  return std::make_unique<RendezvousPort>(
+      transport::load_tls(transport::Authority("ours").issue(certificates, "rank")));
 }
 
 std::unique_ptr<AttackedPort> make_rank_port() {

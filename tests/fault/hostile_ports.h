@@ -21,6 +21,8 @@ class AttackedPort {
 };
 
 std::unique_ptr<AttackedPort> make_rendezvous_port();
+// The same with TLS: who is welcome has a certificate.
+std::unique_ptr<AttackedPort> make_tls_port();
 // Rank 0 of three while the world connects over tcp: rank 1 is there, rank 2 comes when the honest do.
 std::unique_ptr<AttackedPort> make_rank_port();
 // The same over shared memory: an abstract Unix socket, which every process of this host can reach.

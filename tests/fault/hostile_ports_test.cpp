@@ -14,8 +14,12 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/elastic/message_codec.h"
@@ -118,7 +122,23 @@ TEST_P(HostilePorts, Resets) {
   port_->expect_the_honest_are_served();
 }
 
-TEST_P(HostilePorts, ReplayedHandshakes) {
+constexpr std::array kPlainPorts = {PortKind{"rendezvous", make_rendezvous_port},
+                                    PortKind{"rank", make_rank_port}, PortKind{"shm", make_shm_port},
+                                    PortKind{"coordinator", make_coordinator_port},
+                                    PortKind{"bench", make_bench_port}};
+constexpr PortKind kTlsPort{"tls", make_tls_port};
+
+std::string port_name(const testing::TestParamInfo<PortKind>& kind) {
+  return kind.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ports, HostilePorts, testing::ValuesIn(kPlainPorts), port_name);
+INSTANTIATE_TEST_SUITE_P(TlsPort, HostilePorts, testing::Values(kTlsPort), port_name);
+
+// Through TLS nobody hears what is to be replayed.
+class HostilePlainPorts : public HostilePorts {};
+
+TEST_P(HostilePlainPorts, ReplayedHandshakes) {
   const std::vector<std::byte> captured = captured_handshake(port_->address(), port_->welcome());
   ASSERT_EQ(captured.size(), kHelloBytes + kProofBytes);
   for (int i = 0; i < 10; ++i) {
@@ -127,12 +147,52 @@ TEST_P(HostilePorts, ReplayedHandshakes) {
   port_->expect_the_honest_are_served();
 }
 
-INSTANTIATE_TEST_SUITE_P(Ports, HostilePorts,
-                         testing::Values(PortKind{"rendezvous", make_rendezvous_port},
-                                         PortKind{"rank", make_rank_port}, PortKind{"shm", make_shm_port},
-                                         PortKind{"coordinator", make_coordinator_port},
-                                         PortKind{"bench", make_bench_port}),
-                         [](const auto& kind) { return std::string(kind.param.name); });
+INSTANTIATE_TEST_SUITE_P(Ports, HostilePlainPorts, testing::ValuesIn(kPlainPorts), port_name);
+
+class HostileTlsPort : public HostilePorts {
+ protected:
+  using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
+
+  // Of a stranger who trusts anybody and has no certificate.
+  static Context stranger_tls() { return {SSL_CTX_new(TLS_client_method()), SSL_CTX_free}; }
+
+  // What the port has against it.
+  std::string refusal_of(SSL_CTX* context) const {
+    const Descriptor socket = stranger();
+    ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
+    const timeval limit{.tv_sec = 30, .tv_usec = 0};
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    const std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(context), SSL_free);
+    SSL_set_fd(tls.get(), socket.get());
+    ERR_clear_error();
+    std::byte heard{};
+    // The client of TLS 1.3 is through before the other side has seen its certificate.
+    if (SSL_connect(tls.get()) == 1 && SSL_read(tls.get(), &heard, 1) > 0) return "it was let in";
+    const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+    return reason == nullptr ? "none" : reason;
+  }
+};
+
+TEST_P(HostileTlsPort, RefusesOldTls) {
+  const Context old = stranger_tls();
+  SSL_CTX_set_max_proto_version(old.get(), TLS1_2_VERSION);
+  EXPECT_EQ(refusal_of(old.get()), "tlsv1 alert protocol version");
+  port_->expect_the_honest_are_served();
+}
+
+TEST_P(HostileTlsPort, RefusesWhoeverHasNoCertificate) {
+  EXPECT_EQ(refusal_of(stranger_tls().get()), "tlsv13 alert certificate required");
+  port_->expect_the_honest_are_served();
+}
+
+TEST_P(HostileTlsPort, RefusesTheSecretWithoutTls) {
+  transport::Credentials plain = port_->welcome();
+  plain.tls = nullptr;
+  EXPECT_THROW(transport::dial(port_->address(), plain, soon()), AuthenticationError);
+  port_->expect_the_honest_are_served();
+}
+
+INSTANTIATE_TEST_SUITE_P(TlsPort, HostileTlsPort, testing::Values(kTlsPort), port_name);
 
 // A message that those who know the secret may send to a port, in the form of
 // transport/connect/message_bytes.h, and the most bytes that may follow its header.
