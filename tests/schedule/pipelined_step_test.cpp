@@ -135,10 +135,13 @@ TEST(PipelinedStep, KeepsAsManyPassesAsTheScheduleSays) {
 
 // --- Broken on purpose.
 
+// One of LOCKSTEP_STRIDE, beginning with the first.
 TEST(PipelinedStepMutations, AreAllSeen) {
-  for_each_shape({{0, 1}, {1, 4}}, 3, [](const Shape& shape) {
+  std::uint64_t mutants = 0;
+  for_each_shape({{0, 1}, {1, 4}}, 3, [&mutants](const Shape& shape) {
     for (const StepSpec& spec : stages_of(shape)) {
       for_each_mutant(make_step(spec), [&](const StepProgram& mutant, std::size_t action, auto how) {
+        if (mutants++ % LOCKSTEP_STRIDE != 0) return;
         ASSERT_TRUE(check_step(spec, mutant).violation)
             << how << ": action " << action << " of " << shown(shape, spec.stage->rank);
       });
