@@ -65,6 +65,7 @@ void diagnose_system(const SystemFacts& system, Diagnosis& found) {
 
 Diagnosis diagnose(const Examination& examination) {
   Diagnosis found;
+  found.advice = examination.unread_variables;
   if (!examination.placement_problem.empty()) found.problems.push_back(examination.placement_problem);
   if (!examination.secret.problem.empty()) found.problems.push_back(examination.secret.problem);
   if (!examination.links.problem.empty()) found.problems.push_back(examination.links.problem);

@@ -39,12 +39,13 @@ struct Examination {
   std::string mpi_problem;  // why ranks would not do well under mpirun; empty: they would, or it is not there
   SecretCheck secret;
   LinkModelCheck links;
+  std::vector<std::string> unread_variables;  // sentences
   bool met = false;  // the ranks have met, which proves more about the network than any guess
 };
 
 struct Diagnosis {
   std::vector<std::string> problems;  // a run would fail
-  std::vector<std::string> advice;    // a run would be slower than it could be
+  std::vector<std::string> advice;    // a run would be slower than it could be, or other than it was meant
 };
 
 // Pure: plain sentences, each with what to do.

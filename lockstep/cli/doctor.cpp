@@ -13,6 +13,7 @@
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/placement_flags.h"
+#include "lockstep/cli/variables.h"
 #include "lockstep/rendezvous/rendezvous.h"
 
 namespace lockstep::cli {
@@ -41,6 +42,7 @@ Examination examine(const PlacementFlags& flags) {
   result.mpi_problem = check_mpi_room(ranks_here(result.placement));
   result.secret = check_secret();
   result.links = check_link_model();
+  result.unread_variables = unread_variables(rendezvous::process_environment());
   return result;
 }
 

@@ -46,6 +46,13 @@ TEST(Diagnosis, RepeatsWhatTheEnvironmentAndTheSecretSaid) {
   EXPECT_THAT(diagnose(bad).problems, ElementsAre("RANK is 'x'", "chmod 600", "no such file"));
 }
 
+TEST(Diagnosis, AVariableThatNothingReadsIsNoProblem) {
+  Examination mistyped = healthy();
+  mistyped.unread_variables = {"LOCKSTEP_RENK is set"};
+  EXPECT_THAT(diagnose(mistyped).problems, IsEmpty());
+  EXPECT_THAT(diagnose(mistyped).advice, ElementsAre("LOCKSTEP_RENK is set"));
+}
+
 TEST(Diagnosis, OtherHostsNeedASecretOrTls) {
   Examination open = of_world(4, 2, "node1");
   EXPECT_THAT(diagnose(open).problems,
