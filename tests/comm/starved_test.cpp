@@ -117,8 +117,9 @@ TEST(Starved, ACommunicatorCanAlwaysGo) {
 // What is half written needs a copy. Without memory for one the connection ends: nothing may read later what
 // the caller has freed. Messages that were not given up learn why.
 TEST(Starved, MessagesUnderWayCanAlwaysBeGivenUp) {
+  const std::vector<std::byte> payload(transport::tcp::kEagerBytes);
   auto world = transport::make_tcp_world(2, 1);
-  fill_socket(*world[0], 1, std::vector<std::byte>(transport::tcp::kEagerBytes));
+  fill_socket(*world[0], 1, payload);
   const Starved starved = with_memory_for(0, [&] {
     for (transport::StreamId stream = 1; stream < transport::kMaxStreams; ++stream) {
       world[0]->channel(1, stream).abandon();
@@ -149,8 +150,9 @@ TEST(Starved, AFrameThatFindsNoMemoryIsNotBlamedOnItsSender) {
 
 // While it passes on what it has sent, there is something to take.
 TEST(Starved, ARankCanAlwaysLeave) {
+  const std::vector<std::byte> payload(transport::tcp::kEagerBytes);
   auto world = transport::make_tcp_world(2, 1);
-  fill_socket(*world[0], 1, std::vector<std::byte>(transport::tcp::kEagerBytes));
+  fill_socket(*world[0], 1, payload);
   for (transport::StreamId stream = 0; stream < transport::kMaxStreams; ++stream) {
     world[0]->channel(1, stream).abandon();  // what is half written is copied now
   }
