@@ -280,11 +280,12 @@ void CoordinatorServer::tell_failed_start() {
   failed_starts_ = count;
 }
 
-// A worker that has no place in the new generation is not what it was in the last one.
+// A worker that is here and has no place in the new generation is not what it was in the last one. One that
+// was lost with its place is still to be named by it.
 void CoordinatorServer::forget_ranks_of_others(const Place& place) {
   const std::set<MemberId> members(place.members.begin(), place.members.end());
   for (auto& [member, known] : known_) {
-    if (!members.contains(member)) known.rank.reset();
+    if (!members.contains(member) && guest_of(member) != nullptr) known.rank.reset();
   }
 }
 

@@ -132,6 +132,19 @@ TEST_F(Members, WithoutAPlaceInTheNewGenerationHaveNoRank) {
   }
 }
 
+TEST_F(Members, ThatAreLostKeepTheirRank) {
+  serve(2);
+  const auto first = member();
+  auto second = member();
+  const std::vector<Place> places = take_places({first.get(), second.get()}, {});
+  const MemberId lost = second->id();
+  second.reset();
+  EXPECT_GT(first->take_place({}, "alone").generation, places[0].generation);
+  server_->with([&](CoordinatorServer& server) {
+    EXPECT_EQ(server.standing(lost).name, "rank " + std::to_string(places[1].rank));
+  });
+}
+
 TEST_F(Members, AreDismissedWhenTheRunIsOver) {
   serve(1);
   const auto first = member();
