@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/mpi_room.h"
 
-#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <system_error>
@@ -41,8 +40,9 @@ std::filesystem::path mpi_memory_folder(const rendezvous::Environment& environme
 std::uint64_t mpi_memory_bytes(int ranks, const rendezvous::Environment& environment) {
   if (environment.contains("OMPI_MCA_btl")) return 0;
   const auto count = static_cast<std::uint64_t>(ranks);
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() / count - kBytesBesides;
-  return count * (std::min(segment_bytes(environment), most) + kBytesBesides);
+  const std::uint64_t segment = segment_bytes(environment);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  return segment > kMost / count - kBytesBesides ? kMost : count * (segment + kBytesBesides);
 }
 
 std::optional<std::string> too_little_room_for_mpi(int ranks, const rendezvous::Environment& environment) {

@@ -104,6 +104,13 @@ TEST(Doctor, SaysWhereEveryValueCameFrom) {
   EXPECT_EQ(report["problems"], json::array());
 }
 
+TEST(Doctor, NamesAVariableThatIsMistyped) {
+  const Finished finished = run_program({"doctor"}, {{"LOCKSTEP_RENK", "1"}});
+  EXPECT_EQ(finished.exit_code, 0) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("LOCKSTEP_RENK is set, but nothing reads it: did you mean "
+                                         "'LOCKSTEP_RANK'?"));
+}
+
 TEST(Doctor, PrintsTheSameForPeople) {
   const Finished finished = run_program({"doctor"}, {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}});
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
