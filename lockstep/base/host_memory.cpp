@@ -45,7 +45,8 @@ HostMemory read_host_memory(const path& root) {
   const path meminfo = root / "proc/meminfo";
   HostMemory memory;
   memory.total = number_after(meminfo, "MemTotal:").value_or(0) * 1024;
-  memory.available = number_after(meminfo, "MemAvailable:").value_or(0) * 1024;
+  const auto available = number_after(meminfo, "MemAvailable:");
+  memory.available = available ? *available * 1024 : memory.total;
   for (const path& folder : control_groups(root)) read_group(folder, kVersion2, memory);
   for (const path& folder : memory_control_groups(root)) read_group(folder, kVersion1, memory);
   return memory;

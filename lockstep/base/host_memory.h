@@ -10,7 +10,7 @@ namespace lockstep {
 // The memory of this machine as this process may use it, in bytes.
 struct HostMemory {
   std::uint64_t total = 0;
-  std::uint64_t available = 0;               // what the kernel can give without swapping
+  std::uint64_t available = 0;  // what the kernel can give without swapping; as `total` where it does not say
   std::optional<std::uint64_t> group_limit;  // the least limit of the control groups this process is in
   std::optional<std::uint64_t> group_room;   // the least that any of them has left below its limit
 

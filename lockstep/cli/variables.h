@@ -8,7 +8,7 @@
 
 namespace lockstep::cli {
 
-// All LOCKSTEP_ variables that anything of ours reads.
+// All LOCKSTEP_ variables that the library and its programs read.
 std::vector<std::string> known_variables();
 
 // Pure. One sentence for each LOCKSTEP_ variable of the environment that is not among them, with the one that

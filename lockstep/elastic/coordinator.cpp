@@ -238,7 +238,7 @@ void Coordinator::advance(Time now) {
 }
 
 void Coordinator::save_and_end(const std::vector<MemberId>& candidates, Time now) {
-  const std::string reason = fmt::format("{} left, fewer than the {} that are needed, since {:.0f} s",
+  const std::string reason = fmt::format("only {} there, fewer than the {} that are needed, for {:.0f} s",
                                          counted(candidates.size(), "worker"), options_.min_members,
                                          std::chrono::duration<double>(now - *short_since_).count());
   const auto holds = [&](MemberId member) { return known_.at(member).join.held != kNoStep; };

@@ -140,6 +140,7 @@ class Crew {
     const bool may_be_the_cause =
         !terminated_ && (!result_.first_failure || blame(result_.first_failure->status) == 0);
     if (may_be_the_cause) {
+      result_.others_had_lost_a_peer = result_.first_failure.has_value();
       if (result_.first_failure) failures.insert(failures.begin(), *result_.first_failure);
       result_.first_failure = likeliest_cause(failures);
     }
@@ -210,7 +211,10 @@ std::string LaunchResult::Failure::to_string() const {
 
 std::string LaunchResult::describe_failure() const {
   std::string text = first_failure->to_string();
-  if (failed + ended > 1) text += "; it was the first to fail";
+  if (failed + ended > 1) {
+    text += others_had_lost_a_peer ? "; others had ended before it, having lost a peer"
+                                   : "; it was the first to fail";
+  }
   if (ended > 0)
     text += ended == started - 1 ? ", and the others were ended" : ", and those that still ran were ended";
   return text;

@@ -48,7 +48,8 @@ struct LaunchResult {
   };
   // The first to fail; when that one only lost a peer (exit code 75), the first after it that did not.
   std::optional<Failure> first_failure;
-  bool all_succeeded = true;  // also false when ranks were ended that had not failed
+  bool others_had_lost_a_peer = false;  // and had ended before it
+  bool all_succeeded = true;            // also false when ranks were ended that had not failed
   // Of the ranks of this host.
   int started = 0;
   int failed = 0;          // by themselves

@@ -53,7 +53,7 @@ void export_model(const std::string& checkpoint, const std::string& folder, cons
   const model::FlatLayout layout(model);
   const DType dtype = options.dtype.value_or(run.training.dtype);
   const auto tokenizer =
-      options.tokenizer.empty() ? tokenizer_of(run) : data::load_tokenizer(options.tokenizer);
+      options.tokenizer.empty() ? tokenizer_of(run.data) : data::load_tokenizer(options.tokenizer);
   save_model(
       folder, run.model, layout, dtype,
       [&](std::size_t parameter) { return values_of(from, layout.specs()[parameter], dtype); },

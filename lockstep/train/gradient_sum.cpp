@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/comm/select.h"
 
 namespace lockstep::train {
 namespace {
@@ -41,6 +42,14 @@ void require_order(const LaneOwnership& lanes, const SumOptions& options) {
       "comm.all_reduce = \"{}\" keeps the order of the lanes only when every worker owns as many of them, "
       "a power of two; use \"direct\", other parallelism.lanes, or comm.exact = false",
       schedule::name_of(*options.algorithm)));
+}
+
+void require_hosts_in_order(const std::vector<int>& hosts, const SumOptions& options) {
+  const bool is_hierarchy = options.algorithm == comm::Algorithm::hierarchical;
+  if (!is_hierarchy || !comm::Topology{hosts}.is_scattered()) return;
+  throw UsageError(
+      "comm.all_reduce = \"hierarchical\" needs the workers of a host to follow one another, but here others "
+      "stand between them: number them host by host, or use \"auto\"");
 }
 
 GradientSum::GradientSum(const comm::Communicator& communicator, const LaneOwnership& lanes, bool scatters,

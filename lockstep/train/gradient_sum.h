@@ -17,6 +17,8 @@ struct SumOptions {
 
 // UsageError when the algorithm cannot keep the order of these lanes.
 void require_order(const LaneOwnership& lanes, const SumOptions& options);
+// UsageError when it is a hierarchy and these hosts, by rank of the sum, make none.
+void require_hosts_in_order(const std::vector<int>& hosts, const SumOptions& options);
 
 // How the gradients of a bucket, in fp32, are summed over the lanes of all ranks. Pure decision at first,
 // then the same for every bucket.

@@ -9,7 +9,7 @@
 namespace lockstep::train {
 
 // The one that the run names, or that `lockstep prepare` has left beside the corpus; null when there is none.
-// Errors are those of load_tokenizer(), and UsageError when it has tokens that the model does not.
-std::unique_ptr<data::Tokenizer> tokenizer_of(const spec::RunSpec& run);
+// Errors are those of load_tokenizer().
+std::unique_ptr<data::Tokenizer> tokenizer_of(const spec::Data& data);
 
 }  // namespace lockstep::train

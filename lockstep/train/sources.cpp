@@ -12,6 +12,19 @@
 #include "lockstep/train/validation.h"
 
 namespace lockstep::train {
+namespace {
+
+// Of the workers that sum their gradients with this one, in their order.
+std::vector<int> hosts_of_replicas(const spec::RunSpec& run, const comm::Communicator& world) {
+  const std::vector<int> all = world.hosts();
+  std::vector<int> hosts;
+  for (const Rank rank : plan::mesh_of(run, world.size()).group_of(world.rank(), Axis::data)) {
+    hosts.push_back(all[static_cast<std::size_t>(rank)]);
+  }
+  return hosts;
+}
+
+}  // namespace
 
 Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world, bool is_new) {
   Feed::Options options;
@@ -20,6 +33,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world, 
     options = feed_options(run, spec::workload_of(run, world.size()));
     require_division(run);
     require_order(plan::first_ownership(run, world.size()), sum_options(run.comm));
+    require_hosts_in_order(hosts_of_replicas(run, world), sum_options(run.comm));
     if (run.parallelism.zero_scope == spec::ZeroScope::host) {
       data_grid(plan::mesh_of(run, world.size()), world.hosts());
     }

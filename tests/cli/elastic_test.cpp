@@ -245,7 +245,7 @@ TEST_F(ElasticProgram, TooFewWorkersWaitAndEnd) {
   EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
   EXPECT_THAT(finished.error_output,
               AllOf(HasSubstr("was killed by signal 9 (Killed)"), HasSubstr("they wait up to 5 s for others"),
-                    HasSubstr("1 worker left, fewer than the 2")));
+                    HasSubstr("only 1 worker there, fewer than the 2")));
   EXPECT_TRUE(workers_of("few").empty());
   EXPECT_GE(newest_step("few"), 8) << "what it held is saved";
   expect_whole("few", run_program(flags_of("few", {"--resume", "auto"})));

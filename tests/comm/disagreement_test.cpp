@@ -90,7 +90,6 @@ TEST_P(Disagreement, DifferentAlgorithms) {
                       {"all_reduce(sum of 64 x fp32, one_shot)", "all_reduce(sum of 64 x fp32, direct)"});
 }
 
-// Neither rank sends anything: only what they say about themselves can tell.
 TEST_P(Disagreement, DifferentGrids) {
   const auto on_grid = [](int rows, int columns) {
     return [rows, columns](Communicator& c) {
@@ -101,6 +100,7 @@ TEST_P(Disagreement, DifferentGrids) {
                       {"all_reduce(sum of 64 x fp32, mesh)", "all_reduce(sum of 64 x fp32, mesh)"});
 }
 
+// Neither rank sends anything: only what they say about themselves can tell.
 TEST_P(Disagreement, EachWaitsForTheOthersBroadcast) {
   expect_disagreement(
       {[](Communicator& c) { c.broadcast(floats(64), {.root = 1, .algorithm = Algorithm::one_shot}); },

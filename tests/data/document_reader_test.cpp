@@ -132,18 +132,20 @@ TEST(DocumentReader, BadTextIsNamedWithItsPlace) {
   const std::vector<Input> inputs = {
       {folder.write("a.txt", std::string((1 << 20) + 5, 'a') + "\xC3("), InputFormat::text},
       {folder.write("a.jsonl",
-                    "{\"text\": \"a\"}\n{\"txt\": \"a\"}\n[1]\n{\"text\": \n{\"text\": \"\xFF\"}\n"),
+                    "{\"text\": \"a\"}\n{\"txt\": \"a\"}\n[1]\n{\"text\": \n{\"text\": \"\xFF\"}\n"
+                    "{\"text\": \"a\", \"score\": 1e999}\n"),
        InputFormat::jsonl}};
   const auto pieces = read_all(inputs);
   const auto message = [&](std::size_t index) {
     return error_of<DataError>([&] { text_of(pieces[index], "text"); });
   };
-  ASSERT_EQ(pieces.size(), 7U);
+  ASSERT_EQ(pieces.size(), 8U);
   EXPECT_THAT(message(1), HasSubstr("a.txt at byte 1048581: the byte 0xC3 is not valid UTF-8"));
   EXPECT_THAT(message(3), HasSubstr("a.jsonl line 2: no string is under the key 'text'"));
   EXPECT_THAT(message(4), HasSubstr("a.jsonl line 3: no string"));
   EXPECT_THAT(message(5), HasSubstr("a.jsonl line 4: this is not valid JSON from byte 10 of the line on"));
   EXPECT_THAT(message(6), HasSubstr("a.jsonl line 5: this is not valid JSON"));
+  EXPECT_THAT(message(7), HasSubstr("a.jsonl line 6: number overflow"));
 }
 
 TEST(DocumentReader, ValidationTakesItsShareByContent) {

@@ -266,7 +266,7 @@ TEST(CoordinatorLoss, TooFewMembersSaveWhatTheyHoldBeforeTheRunEnds) {
   EXPECT_TRUE(rig.sent<Dismiss>().is_over);
   ASSERT_EQ(rig.outputs<End>().size(), 1u);
   EXPECT_FALSE(rig.outputs<End>().front().is_finished);
-  EXPECT_THAT(rig.outputs<End>().front().reason, HasSubstr("1 worker left, fewer than the 2"));
+  EXPECT_THAT(rig.outputs<End>().front().reason, HasSubstr("only 1 worker there, fewer than the 2"));
 }
 
 TEST(CoordinatorLoss, ALossWhileTheLastOnesSaveIsTheLossOfAnyGeneration) {

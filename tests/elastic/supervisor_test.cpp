@@ -393,7 +393,7 @@ TEST_F(Agents, TellTheCoordinatorOfAWishToEndWhileItWaitsForMoreWorkers) {
   while (agent.running().size() > 1) std::this_thread::sleep_for(2ms);
   ::kill(agent.process().pid(), SIGTERM);
   EXPECT_THAT(agent.result(), StartsWith("stopped 75 stopped by signal 15"));
-  EXPECT_THAT(run.result(), StartsWith("stopped 75 2 workers left, fewer than the 3"));
+  EXPECT_THAT(run.result(), StartsWith("stopped 75 only 2 workers there, fewer than the 3"));
 }
 
 }  // namespace

@@ -83,11 +83,24 @@ TEST_F(Launcher, SaysWhatBecameOfTheOthers) {
   EXPECT_THAT(sentence_of(1, "exit 3"), EndsWith("exit code 3"));
   EXPECT_THAT(sentence_of(3, "test $RANK = 1 && exit 3; exec sleep 600"),
               EndsWith("exit code 3; it was the first to fail, and the others were ended"));
-  EXPECT_THAT(sentence_of(3, "test $RANK = 1 || exit 0; sleep 0.3; exit 3"), EndsWith("exit code 3"));
-  EXPECT_THAT(sentence_of(3, "test $RANK = 0 && exit 0; sleep 0.3; test $RANK = 1 && exit 3; exec sleep 600"),
+  // Until rank 0 is gone, and the launcher has taken note of it.
+  const std::string after_rank_0 =
+      "until test -s $FOLDER/pid && ! kill -0 $(cat $FOLDER/pid) 2>/dev/null; do sleep 0.01; done; ";
+  const auto rank_0_ends_with = [](int code) {
+    return "test $RANK = 0 && { echo $$ > $FOLDER/pid; exit " + std::to_string(code) + "; }; ";
+  };
+  const milliseconds long_grace(60'000);
+  EXPECT_THAT(sentence_of(2, rank_0_ends_with(0) + after_rank_0 + "exit 3", long_grace),
+              EndsWith("exit code 3"));
+  std::filesystem::remove(folder_.path("pid"));
+  EXPECT_THAT(sentence_of(3, rank_0_ends_with(0) + after_rank_0 + "test $RANK = 1 && exit 3; exec sleep 600"),
               EndsWith("exit code 3; it was the first to fail, and those that still ran were ended"));
-  EXPECT_THAT(sentence_of(2, "test $RANK = 0 && exit 3; sleep 0.1; exit 75", milliseconds(20'000)),
+  std::filesystem::remove(folder_.path("pid"));
+  EXPECT_THAT(sentence_of(2, rank_0_ends_with(3) + after_rank_0 + "exit 75", long_grace),
               EndsWith("exit code 3; it was the first to fail"));
+  std::filesystem::remove(folder_.path("pid"));
+  EXPECT_THAT(sentence_of(2, rank_0_ends_with(75) + after_rank_0 + "exit 3", long_grace),
+              EndsWith("exit code 3; others had ended before it, having lost a peer"));
 }
 
 TEST_F(Launcher, ReportsASignal) {

@@ -125,6 +125,13 @@ TEST(StepRunner, OtherAlgorithmsGiveNearlyTheSame) {
   }
 }
 
+TEST(StepRunner, AHierarchyOfScatteredHostsIsRefused) {
+  const SumOptions hierarchy = {.algorithm = comm::Algorithm::hierarchical};
+  EXPECT_NO_THROW(require_hosts_in_order({0, 0, 1, 1}, hierarchy));
+  EXPECT_NO_THROW(require_hosts_in_order({0, 1, 0, 1}, {}));
+  EXPECT_THROW(require_hosts_in_order({0, 1, 0, 1}, hierarchy), UsageError);
+}
+
 TEST(StepRunner, AnAlgorithmThatCannotKeepTheOrderIsRefused) {
   const comm::Communicator alone;
   EXPECT_NO_THROW(

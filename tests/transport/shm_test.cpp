@@ -208,14 +208,20 @@ TEST(Shm, RefusesARankOfAnotherWorldSize) {
 TEST(Shm, ManyRefusalsAreFewLines) {
   const std::string run = unique_run();
   test::expect_few_refusals_logged("turned away a process", [&run] {
-    const std::jthread host([&run] {
-      EXPECT_THROW(connect_shm({.rank = 0, .world = 2, .run = run, .deadline = Deadline::after(500ms)}),
-                   Timeout);
+    std::stop_source stop;
+    const std::jthread host([&] {
+      EXPECT_THROW(connect_shm({.rank = 0,
+                                .world = 2,
+                                .run = run,
+                                .deadline = Deadline::after(60s),
+                                .stop = stop.get_token()}),
+                   Aborted);
     });
     const Address meeting_place{.host = {}, .port = 0, .unix_name = fmt::format("lockstep/{}/0/0", run)};
     const Credentials out_of_range = {
         .me = {.role = "shm", .rank = 7, .run = run, .generation = 0}, .secret = {}, .tls = nullptr};
-    for (int i = 0; i < 100; ++i) dial(meeting_place, out_of_range, Deadline::after(400ms));
+    for (int i = 0; i < 100; ++i) dial(meeting_place, out_of_range, Deadline::after(60s));
+    stop.request_stop();
   });
 }
 

@@ -70,11 +70,22 @@ double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Where the first worker spent a step: communication is what no computation hid.
+// Where the first worker spent a step: communication is what no computation hid. Checkpoints come between
+// steps and have keys of their own.
 void add_times(const train::PhaseTimes& times, metrics::Record& record) {
   for (const train::Phase phase : train::kPhases) {
+    if (phase == train::Phase::checkpoint) continue;
     record.scalars.push_back({fmt::format("phase/{}_s", train::name_of(phase)), times[phase]});
   }
+}
+
+void require_fitting(const data::Tokenizer& tokenizer, const spec::RunSpec& run) {
+  if (tokenizer.vocab_size() <= static_cast<std::uint64_t>(run.model.vocab_size)) return;
+  throw UsageError(
+      fmt::format("the tokenizer of this run has {} tokens, but model.vocab_size is {}: raise that, or let "
+                  "data.tokenizer "
+                  "name the one that the corpus was made with",
+                  tokenizer.vocab_size(), run.model.vocab_size));
 }
 
 // Far from fitting: the kernel would end the workers without a word. What is tight may still be tried.
@@ -168,8 +179,9 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
       folder_(made(run.job.dump_folder)),
       lock_(folder_ / kLock),
       goes_on_(goes_on || resumes_itself(run)),
-      tokenizer_(train::tokenizer_of(run)) {
+      tokenizer_(train::tokenizer_of(run.data)) {
   if (!goes_on) require_free(run);
+  if (!goes_on_ && tokenizer_) require_fitting(*tokenizer_, run);
   checkpoint::require_replaceable(model_folder());  // better than to find out after training
 }
 
@@ -245,8 +257,11 @@ RunFolder::Needs RunFolder::predict(const Workers& workers) {
 void RunFolder::begin(const Workers& workers) {
   gemm_peak_gflops_ = workers.gemm_peak_gflops;
   const Needs needs = predict(workers);
-  require_memory(workers.on_this_host, needs.on_this_host);
-  if (!goes_on_) clear(folder_, run_);
+  // A run that has something to lose may try, with what its workers keep of the last generation counted in.
+  if (!goes_on_) {
+    require_memory(workers.on_this_host, needs.on_this_host);
+    clear(folder_, run_);
+  }
   const spec::Workload workload = spec::workload_of(run_, workers_);
   spec::RunSpec resolved = spec::settled(run_, workers_);
   resolved.job.overwrite = false;  // that was allowed once

@@ -41,7 +41,8 @@ class RunFolder {
  public:
   // Makes the folder if need be, and keeps other runs out of it. `goes_on`: other workers have begun the run,
   // and left what is there. InUseError when another run writes there; UsageError as require_free(), when it
-  // cannot be written, or when the run's tokenizer cannot be read: better before the training than after it.
+  // cannot be written, or when the run's tokenizer cannot be read or has more tokens than the model of a new
+  // run: better before the training than after it.
   RunFolder(const spec::RunSpec& run, int workers, bool goes_on);
 
   std::string tokenizer_digest() const;  // empty: the run has none
@@ -56,7 +57,7 @@ class RunFolder {
     bool mirror = false;            // each other's shares of the state: those of an elastic run
   };
   // Makes room for the run, once nothing is in its way any more, and says what it will need. UsageError when
-  // this host has far too little memory.
+  // this host has far too little memory for a new run.
   void begin(const Workers& workers);
   // After begin(), when the run is not a new one: it goes on from a checkpoint, or from what workers had in
   // memory, whose last step will be told again.

@@ -9,6 +9,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/data/corpus/bad_file.h"
+#include "lockstep/data/tokenizer/json_reason.h"
 #include "lockstep/data/tokenizer/utf8.h"
 
 namespace lockstep::data {
@@ -34,6 +35,8 @@ std::string json_text(const Piece& piece, const std::string& key) {
   } catch (const Json::parse_error& error) {
     const std::size_t byte = std::min(error.byte, piece.content.size());
     throw bad_line(fmt::format("this is not valid JSON from byte {} of the line on", byte));
+  } catch (const Json::exception& error) {
+    throw bad_line(json_reason(error));  // such as a number that no double can be
   }
 }
 

@@ -146,6 +146,13 @@ bool repeat(Deadline deadline, Step step) {
   return true;
 }
 
+// For a destructor.
+void warn_of(const std::exception& error) noexcept try {
+  log::warning(fmt::format("mpi: this rank leaves without MPI_Finalize: {}", error.what()));
+} catch (const std::exception&) {
+  // There is nobody to be told.
+}
+
 MpiEndpoint::~MpiEndpoint() {
   try {
     if (leave_in_order()) {
@@ -153,8 +160,10 @@ MpiEndpoint::~MpiEndpoint() {
       return;
     }
     log::warning("mpi: some ranks did not leave in order, so this rank leaves without MPI_Finalize");
-  } catch (const std::exception&) {
-    // For want of memory, which a warning would need too. Peers wait for this rank until their deadline.
+  } catch (const std::bad_alloc&) {
+    // A warning would need memory too. Peers wait for this rank until their deadline.
+  } catch (const std::exception& error) {
+    warn_of(error);
   }
   // MPI goes on using this memory for as long as the process lives.
   static_cast<void>(machinery_.release());
@@ -176,7 +185,7 @@ bool MpiEndpoint::leave_in_order() {
 
 // The reports leave if the peers take what was sent to them before.
 void MpiEndpoint::pass_on_failures(Deadline deadline) {
-  repeat(deadline, [this] { return machinery_->progress(), machinery_->notices.all_departed(); });
+  repeat(deadline, [this] { return machinery_->progress(), !machinery_->notices.owes_failure(); });
 }
 
 Channel& MpiEndpoint::channel(Rank peer, StreamId stream) {

@@ -109,8 +109,11 @@ bool Notices::progress() {
   return heard_something;
 }
 
-bool Notices::all_departed() const {
-  return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.waiting.empty(); });
+bool Notices::owes_failure() const {
+  const auto reports = [](const ControlFrame& frame) { return frame.kind == ControlKind::failure; };
+  return std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
+    return std::any_of(peer.waiting.begin(), peer.waiting.end(), reports);
+  });
 }
 
 bool Notices::flushed() const {

@@ -49,8 +49,8 @@ class Notices {
 
   // Sends and receives what it can; true if a frame came in.
   bool progress();
-  // Is everything that was to be sent on its way?
-  bool all_departed() const;
+  // Does a report of failure wait to be sent?
+  bool owes_failure() const;
   // Have all peers taken what was sent to them?
   bool flushed() const;
   // As MpiChannel::close().

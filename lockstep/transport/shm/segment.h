@@ -22,7 +22,7 @@ enum class Reserve {
 Descriptor make_segment(std::size_t bytes, Reserve reserve);
 
 // UsageError with the amounts when the memory has no room for so many bytes. What control groups hold of
-// files is room: the kernel gives it up.
+// files that nobody has read lately is room: the kernel gives it up.
 void require_room(std::size_t bytes, const HostMemory& memory);
 
 // The size of a segment that a peer made. DataError when it is no sealed memory file or its size is not
