@@ -15,7 +15,7 @@ lockstep_test(cli_bench_test
 
 # Has a main of its own, and takes the place of the library's random bytes.
 lockstep_test(cli_bench_start_test
-  SOURCES bench_start_test.cpp
+  SOURCES bench_start_test.cpp ../support/random_draws.cpp
   LIBRARIES lockstep_bench OpenSSL::Crypto
   LABELS multi)
 

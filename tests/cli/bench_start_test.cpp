@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks of a benchmark whose rendezvous fails. The crew starts its own program, so this one is its own agent.
-#include <atomic>
-#include <climits>
 #include <csignal>
 #include <iostream>
 #include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/rand.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench.h"
@@ -17,18 +14,7 @@
 #include "lockstep/rendezvous/signal_inbox.h"
 
 #include "tests/support/error_of.h"
-
-namespace {
-
-std::atomic<int> random_draws_left{INT_MAX};
-
-}  // namespace
-
-// Takes the place of the library's, so that the server can fail in the middle of its work.
-extern "C" int RAND_bytes(unsigned char* buffer, int count) {
-  if (random_draws_left-- <= 0) return 0;
-  return RAND_bytes_ex(nullptr, buffer, static_cast<std::size_t>(count), 0);
-}
+#include "tests/support/random_draws.h"
 
 namespace lockstep::cli {
 namespace {
@@ -36,7 +22,7 @@ namespace {
 TEST(BenchStart, AServerThatFailsIsAnError) {
   rendezvous::SignalInbox signals{SIGUSR2};
   // The secret, and a nonce for the handshake with each rank; the server's own is the next.
-  random_draws_left = 3;
+  test::random_draws_left = 3;
   EXPECT_THAT(test::error_of<Error>([&] { start_process_crew({.ranks = 2}, signals); }),
               testing::HasSubstr("the system gives no random bytes"));
 }

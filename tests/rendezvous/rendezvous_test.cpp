@@ -4,7 +4,6 @@
 #include "lockstep/rendezvous/rendezvous.h"
 
 #include <array>
-#include <atomic>
 #include <climits>
 #include <future>
 #include <optional>
@@ -14,7 +13,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/rand.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/rendezvous/client.h"
@@ -22,19 +20,8 @@
 #include "lockstep/rendezvous/server.h"
 #include "lockstep/transport/connect/socket.h"
 
+#include "tests/support/random_draws.h"
 #include "tests/support/refusals.h"
-
-namespace {
-
-std::atomic<int> random_draws_left{INT_MAX};
-
-}  // namespace
-
-// Takes the place of the library's, so that a server can fail in the middle of its work.
-extern "C" int RAND_bytes(unsigned char* buffer, int count) {
-  if (random_draws_left-- <= 0) return 0;
-  return RAND_bytes_ex(nullptr, buffer, static_cast<std::size_t>(count), 0);
-}
 
 namespace lockstep::rendezvous {
 namespace {
@@ -286,7 +273,7 @@ TEST(Rendezvous, TheFirstRankToLosePatienceLearnsWhoIsMissing) {
 TEST(Rendezvous, AServerThatFailsIsAnErrorOfRankZero) {
   const std::uint16_t port = Served(2).address().port;
   // Both ranks and the listener draw a nonce for each handshake; the server's own is the next.
-  random_draws_left = 4;
+  test::random_draws_left = 4;
   std::vector<std::future<Outcome>> ranks;
   for (Rank rank : {0, 1}) {
     Placement placement = placement_of(rank, 2, {"127.0.0.1", port, {}});
@@ -295,7 +282,7 @@ TEST(Rendezvous, AServerThatFailsIsAnErrorOfRankZero) {
   }
   const Outcome zero = ranks[0].get();
   const Outcome one = ranks[1].get();
-  random_draws_left = INT_MAX;
+  test::random_draws_left = INT_MAX;
   EXPECT_THAT(zero.message(), HasSubstr("the system gives no random bytes"));
   EXPECT_TRUE(one.is<PeerLost>()) << one.message();
 }

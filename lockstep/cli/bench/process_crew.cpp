@@ -82,11 +82,12 @@ class ProcessCrew : public Crew {
     return environment;
   }
 
-  // Ranks that cannot meet may report that before the failure of the server, which is why, is seen.
+  // Ranks that cannot meet may report that before the server has ended, whose failure is why.
   void gather_ranks() {
     try {
       gather([this] { look_at_children(); }, Deadline::after(kStartLimit));
     } catch (const CommError&) {
+      serving_->stop();
       require_server();
       throw;
     }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank that stops in the middle of arriving. There is no orderly end after that, so rank 0 ends the job.
+// A rank that stops in the middle of arriving. There is no orderly end after that.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/transport/mpi/endpoint.h"
+
+#include "tests/transport/mpi/on_rank_0.h"
 
 namespace lockstep::transport {
 namespace {
@@ -28,11 +30,5 @@ TEST(MpiLateRank, IsWaitedForUntilTheDeadline) {
 }  // namespace lockstep::transport
 
 int main(int argc, char** argv) {
-  int level = 0;
-  int rank = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank != 0) lockstep::transport::arrive_and_stop();
-  testing::InitGoogleTest(&argc, argv);
-  MPI_Abort(MPI_COMM_WORLD, RUN_ALL_TESTS());
+  lockstep::transport::run_tests_on_rank_0(argc, argv, lockstep::transport::arrive_and_stop);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank that leaves without memory. There is no orderly end after that, so rank 0 ends the job.
+// A rank that leaves without memory. There is no orderly end after that.
 #include <memory>
 
 #include <gtest/gtest.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include "lockstep/transport/mpi/endpoint.h"
 
 #include "tests/support/starving.h"
+#include "tests/transport/mpi/on_rank_0.h"
 
 namespace lockstep::transport {
 namespace {
@@ -28,11 +28,5 @@ TEST(MpiStarved, ARankCanAlwaysLeave) {
 }  // namespace lockstep::transport
 
 int main(int argc, char** argv) {
-  int level = 0;
-  int rank = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank != 0) lockstep::transport::stay_forever();
-  testing::InitGoogleTest(&argc, argv);
-  MPI_Abort(MPI_COMM_WORLD, RUN_ALL_TESTS());
+  lockstep::transport::run_tests_on_rank_0(argc, argv, lockstep::transport::stay_forever);
 }
