@@ -8,10 +8,18 @@
 namespace lockstep::kernels {
 namespace {
 
+constexpr std::size_t kPageBytes = 4096;
+
 // Operands and outputs mostly begin at the same offset in their pages, so that they share sets of the cache.
-// With blocks of a whole page they push each other out before a block is done: of four ranks with two lanes
-// each, 16 MiB took a tenth longer. With 1024 bytes what fits into caches took a tenth longer.
-constexpr std::size_t kMaxBlockBytes = 2048;
+// With more of them than a set has room for, they push each other out before a block of a whole page is done:
+// of four ranks with two lanes each, 16 MiB took a tenth longer than in blocks of half a page
+// (docs/benchmarks/collectives.md).
+constexpr std::size_t kWays = 8;
+
+std::size_t most_block_bytes(std::size_t streams) {
+  return streams > kWays ? kPageBytes / 2 : kPageBytes;
+}
+
 constexpr std::size_t kVectorBytes = 64;
 constexpr std::size_t kMinBlockBytes = 8;  // one element of the widest type
 
@@ -22,9 +30,10 @@ std::size_t rounded_down(std::size_t bytes) {
 
 }  // namespace
 
-BlockStack::BlockStack(const FoldKernels& kernels, std::size_t partials)
+BlockStack::BlockStack(const FoldKernels& kernels, std::size_t partials, std::size_t streams)
     : kernels_(kernels),
-      slot_bytes_(rounded_down(std::min(kArenaBytes / std::max<std::size_t>(partials, 1), kMaxBlockBytes))) {
+      slot_bytes_(rounded_down(
+          std::min(kArenaBytes / std::max<std::size_t>(partials, 1), most_block_bytes(streams)))) {
   static_assert(kMaxOperands / 2 * kMinBlockBytes <= kArenaBytes, "a slot holds one element at least");
 }
 

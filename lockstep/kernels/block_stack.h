@@ -14,8 +14,8 @@ namespace lockstep::kernels {
 // operands are read once. About 50 KB, meant for the stack of the caller.
 class BlockStack {
  public:
-  // `partials`: see partial_values().
-  BlockStack(const FoldKernels& kernels, std::size_t partials);
+  // `partials`: see partial_values(). `streams`: operands and outputs together.
+  BlockStack(const FoldKernels& kernels, std::size_t partials, std::size_t streams);
 
   // The most bytes that evaluate() can take at once; a multiple of 8.
   std::size_t block_bytes() const { return slot_bytes_; }

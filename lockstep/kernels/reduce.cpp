@@ -58,7 +58,7 @@ void fold_blocks(const Combination& how, std::span<const Operand> operands,
                  std::span<std::byte* const> destinations, std::size_t elements) {
   const FoldKernels& kernels = fold_kernels(how.dtype, how.op);
   const std::size_t bytes = elements * size_of(how.dtype);
-  BlockStack stack(kernels, partial_values(operands));
+  BlockStack stack(kernels, partial_values(operands), operands.size() + destinations.size());
   for (std::size_t offset = 0; offset < bytes; offset += stack.block_bytes()) {
     const std::size_t block = std::min(stack.block_bytes(), bytes - offset);
     const std::size_t count = block / size_of(how.dtype);

@@ -38,13 +38,13 @@ TEST_P(Reduce, AgreesForEverySizeAroundVectorsAndBlocks) {
   std::mt19937_64 random(2);
   for (DType dtype : kAllDTypes) {
     const std::size_t per_block = 2048 / size_of(dtype);
-    for (std::size_t leaves : {1, 2, 3, 4, 8}) {
+    for (std::size_t leaves : {1, 2, 3, 4, 8, 9}) {
       const auto merges = balanced_merges(leaves);
       for (std::size_t elements = 0; elements <= 70; ++elements) {
         expect_same_as_reference({.how = {.dtype = dtype}, .merges = merges, .elements = elements}, random);
       }
       for (std::size_t elements : {per_block - 1, per_block, per_block + 1, 2 * per_block - 1,
-                                   2 * per_block + 1, 3 * per_block, 4 * per_block + 1}) {
+                                   2 * per_block + 1, 3 * per_block, 4 * per_block - 1, 4 * per_block + 1}) {
         expect_same_as_reference({.how = {.dtype = dtype}, .merges = merges, .elements = elements}, random);
       }
     }
