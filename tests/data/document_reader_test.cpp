@@ -163,6 +163,46 @@ TEST(DocumentReader, ValidationTakesItsShareByContent) {
   EXPECT_NEAR(chosen, 500, 80);
 }
 
+TEST(DocumentReader, ALineBreakAtTheEndOfAFileDoesNotChangeTheSide) {
+  TemporaryFolder folder;
+  const ReaderOptions half = {.document_lines = 1, .validation = 0.5};
+  for (int i = 0; i < 64; ++i) {
+    const std::string line = "line " + std::to_string(i);
+    const std::vector<Input> inputs = {{folder.write("with.txt", line + "\n"), InputFormat::text},
+                                       {folder.write("without.txt", line), InputFormat::text},
+                                       {folder.write("other.txt", line + "\r\n"), InputFormat::text}};
+    const auto pieces = read_all(inputs, half);
+    ASSERT_EQ(pieces.size(), 3U);
+    EXPECT_EQ(pieces[0].validation, pieces[1].validation) << line;
+    EXPECT_EQ(pieces[0].validation, pieces[2].validation) << line;
+    EXPECT_EQ(pieces[0].validation, chosen_for_validation(line, 0.5)) << line;
+  }
+}
+
+// Documents of about the length of a piece: of some the last line break is already part of the next one.
+TEST(DocumentReader, NorDoesItOfLongDocuments) {
+  TemporaryFolder folder;
+  for (int i = 0; i < 8; ++i) {
+    for (const std::size_t size : {(1U << 20) - 2, (1U << 20) - 1, 1U << 20, (1U << 20) + 1}) {
+      const std::string text =
+          std::to_string(i) + "\nb" + std::string(size - std::to_string(i).size() - 2, 'c');
+      const std::vector<Input> inputs = {{folder.write("with.txt", text + "\n"), InputFormat::text},
+                                         {folder.write("without.txt", text), InputFormat::text}};
+      for (const Piece& piece : read_all(inputs, {.validation = 0.5})) {
+        EXPECT_EQ(piece.validation, chosen_for_validation(text, 0.5)) << i << " of " << size;
+      }
+    }
+  }
+}
+
+// Corpora that were prepared before stay divided as they were.
+TEST(DocumentReader, TheSideOfALineIsTheOneItAlwaysHad) {
+  std::string sides;
+  for (int i = 0; i < 32; ++i)
+    sides += chosen_for_validation("line " + std::to_string(i) + "\n", 0.5) ? '1' : '0';
+  EXPECT_EQ(sides, "10011010101111110110000100011010");
+}
+
 // Cutting there and encoding the parts gives the words of the whole.
 RC_GTEST_PROP(SafeCut, DoesNotChangeWords, ()) {
   std::string text = testing::arbitrary_text() +

@@ -103,6 +103,30 @@ TEST_F(Prepare, ValidationIsTheRest) {
   EXPECT_EQ(open_corpus(folder_.path("out_validation"), {})->size(), done.validation.tokens);
 }
 
+TEST_F(Prepare, DuplicatesAreOnTheSameSideInWhateverTheyStand) {
+  std::string lines, json, turned;
+  for (int i = 0; i < 40; ++i) {
+    const std::string text = "line " + std::to_string(i);
+    lines += text + "\n";
+    json += R"({"text": ")" + text + R"(", "id": )" + std::to_string(i) + "}\n";
+    turned += R"({"id": ")" + std::to_string(i + 7) + R"(", "text": ")" + text + "\"}\n";
+  }
+  lines.pop_back();
+  PrepareOptions how = options({});
+  how.reader = {.document_lines = 1, .validation = 0.5};
+  const auto validation_of = [&](const std::string& path) {
+    how.inputs = list_inputs({path}, "auto");
+    prepare_corpus(how, bytes_, ignore);
+    std::string text = decoded("out_validation");
+    std::erase(text, '\n');
+    return text;
+  };
+  const std::string expected = validation_of(folder_.write("a.txt", lines));
+  EXPECT_THAT(expected, HasSubstr("line "));
+  EXPECT_EQ(validation_of(folder_.write("b.jsonl", json)), expected);
+  EXPECT_EQ(validation_of(folder_.write("c.jsonl", turned)), expected);
+}
+
 // Stops as a signal would: in the midst of the work, with what is saved at that moment.
 void interrupt_after_saving(const PrepareOptions& how, const Tokenizer& tokenizer) {
   const auto stop = [&](const PrepareProgress&) {

@@ -27,12 +27,15 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-bool chosen_for_validation(std::string_view begin_of_document, double share) {
-  const std::uint64_t hash = XXH3_64bits(begin_of_document.data(), begin_of_document.size());
+}  // namespace
+
+bool chosen_for_validation(std::string_view document, double share) {
+  const std::string_view begin = document.substr(0, kPieceBytes);
+  std::string hashed(begin.substr(0, begin.find_last_not_of("\r\n") + 1));
+  hashed += '\n';  // as most documents of text end
+  const std::uint64_t hash = XXH3_64bits(hashed.data(), hashed.size());
   return static_cast<double>(hash >> 11) * 0x1p-53 < share;
 }
-
-}  // namespace
 
 std::size_t safe_cut(std::string_view text) {
   for (std::size_t at = text.size(); at-- > 2;) {
@@ -78,9 +81,6 @@ Piece DocumentReader::take(std::size_t bytes, std::uint64_t place) {
   piece.place = place;
   begin_ += bytes;
   offset_ += bytes;
-  piece.begins_document = !within_document_;
-  if (piece.begins_document) validation_ = chosen_for_validation(piece.content, options_.validation);
-  piece.validation = validation_;
   return piece;
 }
 
@@ -123,7 +123,14 @@ std::optional<Piece> DocumentReader::next_text() {
     lines_of_document_ -= static_cast<std::uint64_t>(
         std::count(window.begin() + static_cast<std::ptrdiff_t>(end), window.end(), '\n'));
   Piece piece = take(end, offset_);
+  piece.begins_document = !within_document_;
   piece.ends_document = enough || last;
+  // A piece that the document goes on behind has been cut by what stands around the cut.
+  if (piece.begins_document) {
+    validation_ =
+        chosen_for_validation(piece.ends_document ? window.substr(0, end) : window, options_.validation);
+  }
+  piece.validation = validation_;
   within_document_ = !piece.ends_document;
   if (piece.ends_document) lines_of_document_ = 0;
   return piece;

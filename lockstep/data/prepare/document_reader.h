@@ -20,7 +20,7 @@ struct Piece {
   std::uint64_t place = 0;       // text: offset of its first byte; JSON: number of its line, from 1
   bool begins_document = true;
   bool ends_document = true;
-  bool validation = false;  // the whole document is for validation
+  bool validation = false;  // the whole document is; of JSON its text decides, which the reader does not know
 };
 
 // What one worker takes at a time.
@@ -32,7 +32,7 @@ struct Chunk {
 
 struct ReaderOptions {
   std::uint64_t document_lines = 0;  // lines of text that make a document; 0: the file is one
-  double validation = 0;             // the share of documents for validation; which ones their hash decides
+  double validation = 0;             // the share of documents for validation: chosen_for_validation()
 };
 
 // Reads inputs one after another; equal inputs give equal chunks. DataError for corrupt files.
@@ -66,6 +66,10 @@ class DocumentReader {
   bool validation_ = false;  // of the current document
   std::uint64_t digest_ = 0;
 };
+
+// Whether a document is among this share of all. Its text decides, as far as its first MiB goes, line breaks
+// at its end left out: duplicates are on the same side, also one that ends its file without a line break.
+bool chosen_for_validation(std::string_view document, double share);
 
 // Where a text may be cut without changing its words: at most at its end, and at 1 or more. After a line end
 // between two visible ASCII characters, where all pre-tokenizers of splitter.h cut; at a character when there

@@ -34,14 +34,26 @@ struct EncodedChunk {
   std::uint64_t digest = 0;
 };
 
+struct PieceText {
+  std::string text;
+  bool validation;
+};
+
+PieceText piece_text(Piece piece, const PrepareOptions& options) {
+  const bool is_json = piece.input->format == InputFormat::jsonl, validation = piece.validation;
+  std::string text = text_of(std::move(piece), options.json_key);
+  const bool chosen = is_json ? chosen_for_validation(text, options.reader.validation) : validation;
+  return {std::move(text), chosen};
+}
+
 EncodedChunk encode(Chunk chunk, Encoder& encoder, const PrepareOptions& options) {
   EncodedChunk encoded;
   encoded.bytes = chunk.bytes;
   encoded.digest = chunk.digest;
   for (Piece& piece : chunk.pieces) {
-    const bool begins = piece.begins_document, ends = piece.ends_document, validation = piece.validation;
+    const bool begins = piece.begins_document, ends = piece.ends_document;
     const std::size_t before = encoded.tokens.size();
-    const std::string text = text_of(std::move(piece), options.json_key);
+    const auto [text, validation] = piece_text(std::move(piece), options);
     if (text.empty()) continue;
     begins ? encoder.encode(text, encoded.tokens) : encoder.encode_more(text, encoded.tokens);
     if (ends && options.end_of_document) encoded.tokens.push_back(*options.end_of_document);
@@ -227,7 +239,8 @@ BpeModel train_tokenizer(const PrepareOptions& options, const TrainTokenizerOpti
         return [&](Chunk chunk) {
           WordCounts counts;
           for (Piece& piece : chunk.pieces) {
-            if (!piece.validation) count_words(splitter, text_of(std::move(piece), options.json_key), counts);
+            const auto [text, validation] = piece_text(std::move(piece), options);
+            if (!validation) count_words(splitter, text, counts);
           }
           return std::pair(std::move(counts), chunk.bytes);
         };
