@@ -17,7 +17,6 @@
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
-#include "lockstep/base/output_file.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
@@ -179,16 +178,15 @@ int prepare(const PrepareFlags& flags) {
   if (!folder.empty()) std::filesystem::create_directories(folder, failure);
   const auto tokenizer = tokenizer_of(flags, options);
   options.end_of_document = end_of_document(flags, *tokenizer);
+  options.tokenizer_file =
+      flags.output + (is_sentencepiece(flags) ? data::kPieceTokenizer : data::kJsonTokenizer);
   data::PrepareProgress done;
   {
     ProgressLine line("prepare");
     done = data::prepare_corpus(options, *tokenizer, std::ref(line));
   }
-  // The corpus and the tokenizer it was made with stay together.
-  const std::string file = flags.output + (is_sentencepiece(flags) ? ".tokenizer.model" : ".tokenizer.json");
-  write_atomically(file, tokenizer->serialized());
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  print(std::cout, report(flags, *tokenizer, file, done, seconds));
+  print(std::cout, report(flags, *tokenizer, options.tokenizer_file, done, seconds));
   return kDone;
 }
 

@@ -177,6 +177,20 @@ TEST_F(ResumedPrepare, BeginsAnewWhenAnythingHasChanged) {
   EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, 0U);
 }
 
+TEST_F(ResumedPrepare, BeginsAnewWhenTheTextIsReadOtherwise) {
+  std::string json;
+  while (json.size() < (5U << 20))
+    json += R"({"text": "And God said, Let there be light"})"
+            "\n";
+  const std::string path = folder_.write("in.jsonl", json);
+  PrepareOptions how = options({path});
+  how.reader.document_lines = 1;  // so that documents stand in the same places, read in either way
+  interrupt_after_saving(how, bytes_);
+  how.inputs = list_inputs({path}, "text");
+  EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, 0U);
+  EXPECT_TRUE(decoded("out") == json);
+}
+
 TEST_F(ResumedPrepare, BeginsAnewWhenTheSavedProgressCannotBe) {
   const PrepareOptions how = options(paths_);
   const std::string path = folder_.path("out.progress");
@@ -206,6 +220,66 @@ TEST_F(Prepare, BadInputLeavesTheOldCorpus) {
   EXPECT_EQ(decoded("out"), "good");
   EXPECT_FALSE(std::filesystem::exists(folder_.path("out.bin.partial")));
   EXPECT_FALSE(std::filesystem::exists(folder_.path("out.idx.partial")));
+}
+
+class ReplacedCorpus : public Prepare {
+ protected:
+  ReplacedCorpus() {
+    std::string lines;
+    for (int i = 0; i < 100; ++i) lines += "line " + std::to_string(i) + "\n";
+    how_ = options({folder_.write("a.txt", lines)});
+    how_.reader = {.document_lines = 1, .validation = 0.5};
+    how_.tokenizer_file = folder_.path("out.tokenizer.json");
+    prepare_corpus(how_, bytes_, ignore);
+  }
+  bool is_there(const char* name) const { return std::filesystem::exists(folder_.path(name)); }
+
+  PrepareOptions how_;
+};
+
+TEST_F(ReplacedCorpus, HasItsTokenizerBesideIt) {
+  EXPECT_THAT(folder_.names(), UnorderedElementsAre("a.txt", "out.bin", "out.idx", "out_validation.bin",
+                                                    "out_validation.idx", "out.tokenizer.json"));
+  EXPECT_EQ(folder_.read("out.tokenizer.json"), bytes_.serialized());
+}
+
+// What a crash between two files would leave.
+TEST_F(ReplacedCorpus, IsNeverBelievedInParts) {
+  const auto other = load_tokenizer(folder_.write("t.json", testing::metaspace_file().dump()));
+  for (const char* obstacle : {"out_validation.idx.new", "out.idx.new"}) {
+    prepare_corpus(how_, bytes_, ignore);
+    std::filesystem::create_directory(folder_.path(obstacle));
+    EXPECT_THROW(prepare_corpus(how_, *other, ignore), UsageError);
+    EXPECT_FALSE(is_there("out.idx")) << obstacle;
+    EXPECT_FALSE(is_there("out.bin")) << obstacle;
+    EXPECT_EQ(folder_.read("out.tokenizer.json"), other->serialized()) << obstacle;
+    std::filesystem::remove(folder_.path(obstacle));
+  }
+  prepare_corpus(how_, *other, ignore);
+  EXPECT_GT(open_corpus(folder_.path("out"), {.vocab_size = other->vocab_size()})->size(), 0U);
+}
+
+TEST_F(ReplacedCorpus, TakesItsValidationWithIt) {
+  how_.reader.validation = 0;
+  prepare_corpus(how_, bytes_, ignore);
+  EXPECT_THAT(folder_.names(), UnorderedElementsAre("a.txt", "out.bin", "out.idx", "out.tokenizer.json"));
+}
+
+TEST_F(ReplacedCorpus, LeavesWhatWasPreparedByItself) {
+  PrepareOptions apart = how_;
+  apart.output = folder_.path("out_validation");
+  apart.tokenizer_file = apart.output + ".tokenizer.json";
+  apart.reader.validation = how_.reader.validation = 0;
+  prepare_corpus(apart, bytes_, ignore);
+  prepare_corpus(how_, bytes_, ignore);
+  EXPECT_EQ(folder_.read("out_validation.bin"), folder_.read("out.bin"));
+}
+
+TEST_F(ReplacedCorpus, LosesATokenizerOfTheOtherKind) {
+  how_.tokenizer_file = folder_.path("out.tokenizer.model");
+  prepare_corpus(how_, bytes_, ignore);
+  EXPECT_FALSE(is_there("out.tokenizer.json"));
+  EXPECT_TRUE(is_there("out.tokenizer.model"));
 }
 
 TEST_F(Prepare, OnlyOneWritesAnOutput) {

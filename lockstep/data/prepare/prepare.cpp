@@ -13,6 +13,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file_lock.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/data/prepare/document_text.h"
 #include "lockstep/data/prepare/ordered_parallel.h"
 #include "lockstep/data/prepare/saved_progress.h"
@@ -63,10 +64,19 @@ EncodedChunk encode(Chunk chunk, Encoder& encoder, const PrepareOptions& options
 }
 
 std::uint64_t settings_hash(const PrepareOptions& options, const Tokenizer& tokenizer) {
+  std::string formats;
+  for (const Input& input : options.inputs) formats += input.format == InputFormat::jsonl ? 'j' : 't';
   const std::string settings = fmt::format(
-      "{} {} {} {} {}", options.reader.document_lines, options.reader.validation, options.json_key,
-      options.end_of_document ? fmt::format("{}", *options.end_of_document) : "none", tokenizer.serialized());
+      "{} {} {} {} {} {}", options.reader.document_lines, options.reader.validation, formats,
+      options.json_key, options.end_of_document ? fmt::format("{}", *options.end_of_document) : "none",
+      tokenizer.serialized());
   return XXH3_64bits(settings.data(), settings.size());
+}
+
+// What was prepared under this name by itself, and not as the validation part of another corpus.
+bool has_own_tokenizer(const std::string& prefix) {
+  return std::filesystem::exists(prefix + kJsonTokenizer) ||
+         std::filesystem::exists(prefix + kPieceTokenizer);
 }
 
 class CorpusBuilder {
@@ -111,8 +121,25 @@ class CorpusBuilder {
                       options_.output));
     }
     save();
-    train_->finish();
+    remove_old();
+    if (!options_.tokenizer_file.empty()) write_atomically(options_.tokenizer_file, tokenizer_.serialized());
     if (validation_) validation_->finish();
+    train_->finish();
+  }
+
+  // Whatever moment this is interrupted at, nobody finds files of two corpora together: without the index of
+  // the old one there is no corpus. Its tokens would be read without it under the name PREFIX.bin.
+  void remove_old() const {
+    std::vector<std::string> stale = {options_.output + ".idx", options_.output + ".bin"};
+    if (validation_ || !has_own_tokenizer(validation_prefix())) {
+      stale.insert(stale.end(), {validation_prefix() + ".idx", validation_prefix() + ".bin"});
+    }
+    for (const char* name : {kJsonTokenizer, kPieceTokenizer}) {
+      const std::string file = options_.output + name;
+      if (!options_.tokenizer_file.empty() && file != options_.tokenizer_file) stale.push_back(file);
+    }
+    std::error_code was_not_there;
+    for (const std::string& file : stale) std::filesystem::remove(file, was_not_there);
   }
 
   // There is nothing that another run could go on with.

@@ -18,10 +18,15 @@
 
 namespace lockstep::data {
 
+// What the tokenizer of a corpus is called behind its prefix.
+inline constexpr const char* kJsonTokenizer = ".tokenizer.json";
+inline constexpr const char* kPieceTokenizer = ".tokenizer.model";  // of sentencepiece
+
 struct PrepareOptions {
   std::vector<Input> inputs;
   std::string
       output;  // PREFIX: makes PREFIX.bin and .idx, and with validation PREFIX_validation.bin and .idx
+  std::string tokenizer_file;  // gets the tokenizer, PREFIX and one of the names above; empty: none does
   ReaderOptions reader;
   std::string json_key = "text";
   std::optional<Token> end_of_document;  // appended to each document
@@ -41,8 +46,10 @@ using ProgressCallback = std::function<void(const PrepareProgress&)>;
 
 // Writes the corpus. When it was interrupted before, by a signal or a loss of power, it goes on with what is
 // saved in PREFIX.progress, provided that inputs, tokenizer and options are the same; otherwise it begins
-// anew. UsageError when another process writes the same output, DataError for corrupt inputs; what was done
-// until then is kept.
+// anew. A corpus that was there before stays until the new one is complete; then all its files go before the
+// first of the new ones comes, so that no moment has some of both. That includes PREFIX_validation, unless it
+// has a tokenizer of its own. UsageError when another process writes the same output, DataError for corrupt
+// inputs; what was done until then is kept.
 PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,
                                const ProgressCallback& progress);
 
