@@ -375,6 +375,16 @@ TEST_F(State, NamesTheFirstTensorThatDoesNotFit) {
   EXPECT_THAT(error_of<UsageError>([&] { read(state()); }), HasSubstr("'x.plain' is of type I32"));
 }
 
+// Whoever reads what is no longer there is ended by the kernel.
+TEST_F(State, AFileThatWasCutOffSinceItWasOpenedIsRefused) {
+  save(DType::fp32);
+  const ModelFolder folder(path_);
+  std::filesystem::resize_file(folder_.path("model.safetensors"), 8);
+  const std::vector<StateTensor> mine = state();
+  EXPECT_THAT(error_of<DataError>([&] { read_state(folder, mine, [](std::string_view) { return true; }); }),
+              HasSubstr("model.safetensors at byte 8: the file ends here since it was opened"));
+}
+
 TEST_F(State, WhatMayBeIgnoredIs) {
   std::vector<OutgoingTensor> tensors = {tensor_of("mask", DType::uint8, {1}, "m")};
   const std::vector<StateTensor> mine = state();

@@ -24,8 +24,9 @@ class SafetensorsFile {
   const std::string& path() const { return file_.path(); }
   const SafetensorsHeader& header() const { return header_; }
   // Live as long as this object; `tensor` is one of the header's. Not aligned: other writers need not be so
-  // careful.
+  // careful. DataError when the file has become shorter since it was opened.
   ConstBytes bytes_of(const StoredTensor& tensor) const {
+    file_.require_whole();
     return file_.bytes().subspan(tensor.begin, tensor.end - tensor.begin);
   }
 
