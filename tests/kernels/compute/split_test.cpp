@@ -3,12 +3,12 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "lockstep/kernels/compute/update/optimizers.h"
+#include "lockstep/kernels/float16.h"
 
 #include "tests/kernels/compute/gaps.h"
 #include "tests/kernels/compute/tensors.h"
@@ -61,12 +61,27 @@ TEST(Split, TheUpperHalfIsTheNearest) {
   }
 }
 
-TEST(Split, NotANumberStaysOne) {
-  const float value = std::numeric_limits<float>::quiet_NaN();
-  std::uint16_t upper = 0;
-  std::uint16_t lower = 0;
-  split({&value, 1}, {&upper, 1}, {&lower, 1});
-  EXPECT_TRUE(std::isnan(of_bits(std::uint32_t{upper} << 16U)));
+// Payloads at which rounding would carry into the exponent or the sign are among them.
+TEST(Split, EveryNanBecomesTheQuietOne) {
+  std::vector<float> values;
+  for (const std::uint32_t sign : {0U, 0x80000000U}) {
+    for (std::uint32_t high = 0x7F80; high <= 0x7FFF; ++high) {
+      for (const std::uint32_t low : {0x0000U, 0x0001U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU}) {
+        const float value = of_bits(sign | high << 16U | low);
+        if (std::isnan(value)) values.push_back(value);
+      }
+    }
+  }
+  std::vector<std::uint16_t> upper(values.size());
+  std::vector<std::uint16_t> lower(values.size());
+  std::vector<float> joined(values.size());
+  split(values, upper, lower);
+  join(upper, lower, joined);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(values[i]);
+    ASSERT_EQ(upper[i], bf16_of_float(values[i])) << std::hex << bits;
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(joined[i]), kNanFp32) << std::hex << bits;
+  }
 }
 
 constexpr std::size_t kCount = 70'001;

@@ -11,10 +11,11 @@
 namespace lockstep::kernels {
 
 // upper[i] is the bf16 nearest to values[i], away from zero when two are; lower[i] the lower half of its
-// bits. All runs have the same length. A value that is not a number stays one.
+// bits. All runs have the same length. Every NaN becomes the one quiet NaN of float16.h.
 void split(std::span<const float> values, std::span<std::uint16_t> upper, std::span<std::uint16_t> lower);
 
-// The values that were split, bit by bit. Unspecified for upper halves that nobody has split.
+// The values that were split, bit by bit, and kNanFp32 for a NaN. Unspecified for upper halves that nobody
+// has split.
 void join(std::span<const std::uint16_t> upper, std::span<const std::uint16_t> lower,
           std::span<float> values);
 
