@@ -11,11 +11,12 @@
 namespace lockstep::spec {
 namespace {
 
+// Runs compute in fp32, where 0.99999999 is 1: ends that are not included must not be reached there either.
 bool inside(const Bounds& bounds, double value) {
   // Written so that a NaN is outside.
-  const bool above = bounds.above_least ? value > bounds.least : value >= bounds.least;
-  const bool below = bounds.below_most ? value < bounds.most : value <= bounds.most;
-  return above && below;
+  if (!(value >= bounds.least && value <= bounds.most)) return false;
+  const auto rounded = static_cast<float>(value);
+  return (!bounds.above_least || rounded > bounds.least) && (!bounds.below_most || rounded < bounds.most);
 }
 
 // The numbers of a value that bounds apply to.
@@ -72,9 +73,12 @@ std::optional<std::string> why_refused(const Key& key, const Value& value) {
   if (value == default_of(key)) return std::nullopt;
   if (accepted.reserved) return "is not supported by this version; leave it out";
   for (const double number : numbers_in(value)) {
-    if (!inside(accepted.bounds, number)) {
-      return fmt::format("must be {}, not {}", words_for(accepted), number);
-    }
+    const Bounds& bounds = accepted.bounds;
+    if (inside(bounds, number)) continue;
+    const bool is_rounded_out = number > bounds.least && number < bounds.most;
+    return fmt::format(
+        "must be {}, not {}{}", words_for(accepted), number,
+        is_rounded_out ? fmt::format(", which is {} in fp32", static_cast<float>(number)) : "");
   }
   if (const auto* text = std::get_if<std::string>(&value)) return why_not_a_choice(accepted, *text);
   return std::nullopt;

@@ -19,7 +19,8 @@ namespace lockstep::spec {
 // What a key can hold, as TOML has it. An enumeration is the text of its name.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<Corpus>>;
 
-// Of a number, or of each number of a list; both ends are included unless they are said not to be.
+// Of a number, or of each number of a list; both ends are included unless they are said not to be, and then a
+// number must keep off them when it is rounded to fp32 as well.
 struct Bounds {
   double least = 0.0;
   double most = 0.0;

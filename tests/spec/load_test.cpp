@@ -177,6 +177,21 @@ TEST(ParseRun, RefusesValuesOutOfRange) {
   EXPECT_THAT(error_of("[model]\npreset = \"gpt2-124\""), HasSubstr("did you mean 'gpt2-124m'?"));
 }
 
+// A beta of 1 divides by zero, a dropout of 1 keeps nothing, and an epsilon of 0 does not help a zero.
+TEST(ParseRun, RefusesWhatFp32RoundsOutOfRange) {
+  EXPECT_EQ(error_of("[optimizer]\nbeta2 = 0.99999999"),
+            "run.toml:2: optimizer.beta2 must be 0 to below 1, not 0.99999999, which is 1 in fp32");
+  EXPECT_THAT(error_of("[optimizer]\nbeta1 = 0.99999999"), HasSubstr("which is 1 in fp32"));
+  EXPECT_THAT(error_of("[optimizer]\nname = \"sgd\"\nmomentum = 0.99999999"),
+              HasSubstr("which is 1 in fp32"));
+  EXPECT_EQ(error_of("[model]\ndropout = 0.99999999"),
+            "run.toml:2: model.dropout must be 0 to below 1, not 0.99999999, which is 1 in fp32");
+  EXPECT_EQ(error_of("[optimizer]\neps = 1e-50"),
+            "run.toml:2: optimizer.eps must be above 0 to 1, not 1e-50, which is 0 in fp32");
+  EXPECT_EQ(parse_run("[optimizer]\nbeta2 = 0.9999999", "run.toml").optimizer.beta2, 0.9999999);
+  EXPECT_EQ(parse_run("[model]\ndropout = 0.0", "run.toml").model.dropout, 0.0);
+}
+
 TEST(ParseRun, RefusesWhatIsNotToml) {
   EXPECT_THAT(error_of("[training]\nsteps = \n"), StartsWith("run.toml:2: not valid TOML: "));
   EXPECT_THAT(error_of("[training]\nsteps = 1\nsteps = 2\n"), StartsWith("run.toml:3: not valid TOML: "));
