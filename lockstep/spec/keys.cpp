@@ -12,7 +12,8 @@
 namespace lockstep::spec {
 namespace {
 
-// The limits of sizes keep products of them (parameters, tokens) inside 63 bits.
+// The limits of sizes keep products of them (parameters, tokens of a step) inside 63 bits; workload_of()
+// keeps a global batch that is not given within the limit of one that is.
 constexpr double kMany = 9007199254740992.0;  // 2^53: no limit that anybody meets
 constexpr Bounds kCount = {0, kMany};
 constexpr Bounds kPositive = {1, kMany};
@@ -339,8 +340,9 @@ std::vector<Key> elastic() {
 std::vector<Key> validation() {
   constexpr auto in = &RunSpec::validation;
   return {
-      row<in, &Validation::freq>("freq", "steps between validation losses; 0: never", {kCount}),
-      row<in, &Validation::steps>("steps", "micro-batches of a validation loss", {kPositive}),
+      row<in, &Validation::freq>(
+          "freq", "steps between validation losses, which need data.validation; 0: never", {kCount}),
+      row<in, &Validation::steps>("steps", "micro-batches of a validation loss", {{1, 1 << 30}}),
   };
 }
 

@@ -9,6 +9,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/spec/check.h"
+#include "lockstep/spec/key.h"
 
 namespace lockstep::spec {
 namespace {
@@ -31,6 +32,16 @@ std::string nearest_multiples(std::int64_t value, std::int64_t unit) {
       "training.global_batch_size = {} must be a multiple of {} lanes x training.micro_batch_size = "
       "{}; the nearest that work: {}",
       global, lanes, training.micro_batch_size, advice));
+}
+
+// What a run file could not say itself; it also keeps the tokens of a step inside 63 bits.
+void require_countable(const Workload& workload, std::int64_t micro_batch_size) {
+  const double most = find_key("training.global_batch_size")->accepted.bounds.most;
+  if (static_cast<double>(workload.global_batch_size) <= most) return;
+  throw UsageError(fmt::format(
+      "training.micro_batch_size = {} on {} lanes makes a step of {} sequences, but {} are the most; "
+      "lower it or parallelism.lanes",
+      micro_batch_size, workload.lanes, workload.global_batch_size, most));
 }
 
 Mesh mesh_of(const Parallelism& parallelism, std::int64_t world) {
@@ -102,6 +113,7 @@ Workload workload_of(const RunSpec& run, std::int64_t world) {
   workload.micro_batches_per_lane = micro_batches_per_lane(run.training, workload.lanes);
   workload.global_batch_size =
       workload.lanes * workload.micro_batches_per_lane * run.training.micro_batch_size;
+  require_countable(workload, run.training.micro_batch_size);
   workload.tokens_per_step = workload.global_batch_size * targets_per_sample(run);
   const auto weights = static_cast<std::int64_t>(run.parallelism.lane_weights.size());
   if (weights != 0 && weights != workload.data_parallel) {

@@ -73,8 +73,8 @@ Validation::Validation(const spec::RunSpec& run, const Feed& feed, const model::
           holding.layout, [&](const model::Place& place) { return weights.view(place); },
           [](const model::Place& place) { return no_gradients(place.count); }),
       micro_batches_(static_cast<int>(run.validation.steps)),
-      tokens_(static_cast<double>(run.validation.steps * run.training.micro_batch_size *
-                                  spec::targets_per_sample(run))) {}
+      tokens_(static_cast<double>(run.validation.steps) * static_cast<double>(run.training.micro_batch_size) *
+              static_cast<double>(spec::targets_per_sample(run))) {}
 
 void Validation::add_chunk_by_chunk(std::span<const int> micro_batches, std::span<double> sums) {
   std::vector<model::Batch> batches;

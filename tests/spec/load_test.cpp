@@ -169,6 +169,8 @@ TEST(ParseRun, RefusesWrongTypes) {
 TEST(ParseRun, RefusesValuesOutOfRange) {
   EXPECT_EQ(error_of("[training]\nsteps = 0"), "run.toml:2: training.steps must be 1 or more, not 0");
   EXPECT_EQ(error_of("[optimizer]\nbeta1 = 1"), "run.toml:2: optimizer.beta1 must be 0 to below 1, not 1");
+  EXPECT_EQ(error_of("[validation]\nsteps = 4294967296"),
+            "run.toml:2: validation.steps must be 1 to 1073741824, not 4294967296");
   EXPECT_THAT(error_of("[optimizer]\nlr = nan"), HasSubstr("optimizer.lr must be 0 to 1000, not nan"));
   EXPECT_THAT(error_of("[optimizer]\nlr = inf"), HasSubstr("not inf"));
   EXPECT_THAT(error_of("[data]\ntrain = [{ path = \"a\", weight = 0 }]"), HasSubstr("must be above 0"));

@@ -97,6 +97,18 @@ TEST(WorkloadOf, PutsItTogether) {
                                            .tokens_per_step = 48 * 128}));
 }
 
+TEST(WorkloadOf, RefusesAStepThatNobodyCanCount) {
+  RunSpec run;
+  run.training = {.seq_len = 1 << 24, .micro_batch_size = 1 << 10};
+  run.parallelism.lanes = 1 << 20;
+  EXPECT_EQ(workload_of(run, 1).tokens_per_step, std::int64_t{1} << 54);
+  run.training.micro_batch_size = 1 << 20;
+  EXPECT_EQ(
+      error_of<UsageError>([&] { workload_of(run, 1); }),
+      "training.micro_batch_size = 1048576 on 1048576 lanes makes a step of 1099511627776 sequences, but "
+      "1073741824 are the most; lower it or parallelism.lanes");
+}
+
 TEST(WorkloadOf, WantsOneWeightForEachWorker) {
   RunSpec run;
   run.parallelism.lane_weights = {1, 2};
