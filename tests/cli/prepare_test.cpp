@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `lockstep prepare -`: text that comes through a pipe, and can be read only once.
+#include "lockstep/data/prepare/prepare.h"
+
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/data/corpus/corpus.h"
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PreparedPipe : public ::testing::Test {
+ protected:
+  // `command` writes the text.
+  Finished prepare(const std::string& command, const std::string& flags = "") const {
+    return run_shell(command + " | \"$LOCKSTEP\" prepare - --tokenizer bytes --output '" + prefix_ + "' " +
+                     flags);
+  }
+  std::string tokens() const {
+    const auto corpus = data::open_corpus(prefix_, {.vocab_size = 257});
+    std::vector<data::Token> found(corpus->size());
+    corpus->copy(0, found);
+    return {found.begin(), found.end()};
+  }
+
+  TemporaryFolder folder_;
+  std::string prefix_ = folder_.path("out");
+};
+
+TEST_F(PreparedPipe, IsACorpus) {
+  const Finished finished = prepare("printf 'In the beginning'");
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("1 document, 16 tokens"));
+  EXPECT_EQ(tokens(), "In the beginning");
+}
+
+TEST_F(PreparedPipe, IsGzipOrJson) {
+  EXPECT_EQ(prepare(R"(printf '{"text": "one"}\n{"text": "two"}\n' | gzip)", "--format jsonl").exit_code, 0);
+  EXPECT_EQ(tokens(), "onetwo");
+}
+
+TEST_F(PreparedPipe, BadTextIsNamed) {
+  expect_refusal(prepare(R"(printf 'ab\377')"), 65, "standard input at byte 2: the byte 0xFF");
+}
+
+TEST_F(PreparedPipe, TrainsNoTokenizer) {
+  const Finished finished = run_shell(
+      "printf text | \"$LOCKSTEP\" prepare - --train-tokenizer --vocab-size 300 "
+      "--output '" +
+      prefix_ + "'");
+  expect_refusal(finished, 2, "a tokenizer cannot be trained on standard input: put the text into a file");
+}
+
+TEST_F(PreparedPipe, GoesOnWithTheSameTextOnly) {
+  std::string text;
+  for (int i = 0; text.size() < (5U << 20); ++i) text += "line " + std::to_string(i) + "\n";
+  const std::string file = folder_.write("text.txt", text);
+  data::PrepareOptions how;
+  how.inputs = data::list_inputs({file}, "text");
+  how.output = prefix_;
+  how.bytes_between_saves = 1;
+  const auto stop = [&](const data::PrepareProgress&) { throw std::runtime_error("as if by a signal"); };
+  EXPECT_THROW(data::prepare_corpus(how, *data::load_tokenizer("bytes"), stop), std::runtime_error);
+
+  expect_refusal(prepare("printf 'other text'"), 2,
+                 "standard input is not that of the interrupted run: give the same again, or remove " +
+                     prefix_ + ".progress to begin anew");
+  const Finished finished = prepare("cat '" + file + "'");
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("had been done by an interrupted run"));
+  EXPECT_TRUE(tokens() == text);
+}
+
+}  // namespace
+}  // namespace lockstep::testing
