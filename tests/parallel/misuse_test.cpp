@@ -99,6 +99,31 @@ TEST(UnusedParameters, CountAsZeroWhereTheyAreUnused) {
   }
 }
 
+// (x + x + x) / 3 is another number for the first two values, and infinite for the others.
+TEST(UnusedParameters, KeepTheBitsTheyHadIfNobodyUsesThem) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const std::size_t bucket_bytes : {std::size_t{1}, std::size_t{1} << 20}) {
+      for (const bool static_graph : {false, true}) {
+        run_ranks(3, [&](comm::Communicator& group) {
+          const auto net = std::make_shared<Branches>();
+          net->to(dtype);
+          const at::Tensor old = filled(net->right, 3e38);
+          old.select(0, 0).fill_(1.5 + 0x1p-22);
+          old.select(0, 1).fill_(1.515625);
+          net->right.mutable_grad() = old.clone();
+          const DistributedDataParallel ddp(
+              net, group, {.bucket_bytes = bucket_bytes, .find_unused = true, .static_graph = static_graph});
+          for (int pass = 1; pass <= 3; ++pass) {
+            net->loss(true, false).backward();
+            EXPECT_TRUE(same_bits(net->left.grad(), filled(net->left, pass)));
+            EXPECT_TRUE(same_bits(net->right.grad(), old)) << net->right.grad();
+          }
+        });
+      }
+    }
+  }
+}
+
 TEST(UnusedParameters, AreUsedIfAPassWithoutSyncUsedThem) {
   run_ranks(2, [](comm::Communicator& group) {
     const auto net = std::make_shared<Branches>();

@@ -76,6 +76,13 @@ void GradientBuckets::take(std::size_t parameter) {
   give(parameter);
 }
 
+// The bucket is averaged as a whole, and an average of equal values rounds and overflows.
+void GradientBuckets::take_unused(std::size_t parameter) {
+  take(parameter);
+  const at::Tensor& gradient = parameters_[parameter].grad();
+  if (gradient.defined()) kept_.emplace_back(parameter, gradient.detach().clone());
+}
+
 void GradientBuckets::give(std::size_t parameter) {
   at::Tensor& gradient = parameters_[parameter].mutable_grad();
   if (!gradient.defined() || gradient.data_ptr() != places_[parameter].data_ptr()) {
@@ -103,6 +110,8 @@ void GradientBuckets::launch(Bucket& bucket) {
 void GradientBuckets::wait() {
   LOCKSTEP_CHECK(launched_ == buckets_.size(), "gradients are waited for that nobody reduces");
   for (Bucket& bucket : buckets_) bucket.work.wait();
+  for (const auto& [parameter, gradient] : kept_) places_[parameter].copy_(gradient);
+  kept_.clear();
 }
 
 }  // namespace lockstep::parallel

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -27,6 +28,9 @@ class GradientBuckets {
   // Makes the bucket hold what the parameter has for a gradient, and the gradient a tensor in the bucket.
   // Zeros, and no gradient, for a parameter that has none.
   void take(std::size_t parameter);
+
+  // The same for a parameter that no rank used: wait() leaves it the gradient it had.
+  void take_unused(std::size_t parameter);
 
   // Makes what the bucket holds the parameter's gradient.
   void give(std::size_t parameter);
@@ -57,9 +61,10 @@ class GradientBuckets {
   BucketPlan plan_;
   std::optional<bool> exact_;
   std::vector<Bucket> buckets_;
-  std::vector<at::Tensor> places_;      // by parameter: its gradient in the bucket
-  std::vector<std::size_t> bucket_of_;  // by parameter
-  std::size_t launched_ = 0;            // buckets whose reduction was started in this pass
+  std::vector<at::Tensor> places_;                        // by parameter: its gradient in the bucket
+  std::vector<std::size_t> bucket_of_;                    // by parameter
+  std::vector<std::pair<std::size_t, at::Tensor>> kept_;  // parameters that no rank used, and what they had
+  std::size_t launched_ = 0;                              // buckets whose reduction was started in this pass
 };
 
 }  // namespace lockstep::parallel

@@ -191,18 +191,16 @@ void GradientReducer::begin_pass() {
   torch::autograd::Engine::get_default_engine().queue_callback([this] { finish(); });
   buckets_->start_pass();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i].expected) continue;
-    buckets_->take(i);
-    buckets_->complete(i);
+    if (!parameters_[i].expected) complete_without(i);
   }
 }
 
 void GradientReducer::finish() {
   try {
     require_unchanged();
-    complete_unreached();
     const bool graph_is_known = options_.static_graph && !first_pass_;
     if (!graph_is_known) count_users();
+    complete_unreached();
     buckets_->wait();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (users_[i] > 0) buckets_->give(i);
@@ -238,9 +236,13 @@ void GradientReducer::complete_unreached() {
       refuse(parameter,
              "got no gradient though it got one in the first pass, against the promise of static_graph");
     }
-    buckets_->take(i);
-    buckets_->complete(i);
+    complete_without(i);
   }
+}
+
+void GradientReducer::complete_without(std::size_t index) {
+  users_[index] > 0 ? buckets_->take(index) : buckets_->take_unused(index);
+  buckets_->complete(index);
 }
 
 void GradientReducer::count_users() {

@@ -62,6 +62,7 @@ class GradientReducer {
   void finish();
   void require_unchanged() const;
   void complete_unreached();
+  void complete_without(std::size_t index);  // a gradient of this pass; its users are counted
   void count_users();
   void end_pass();
   void adopt_order();
