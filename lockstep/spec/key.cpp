@@ -71,7 +71,6 @@ std::string words_for(const Accepted& accepted) {
 std::optional<std::string> why_refused(const Key& key, const Value& value) {
   const Accepted& accepted = key.accepted;
   if (value == default_of(key)) return std::nullopt;
-  if (accepted.reserved) return "is not supported by this version; leave it out";
   for (const double number : numbers_in(value)) {
     const Bounds& bounds = accepted.bounds;
     if (inside(bounds, number)) continue;

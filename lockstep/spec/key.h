@@ -39,7 +39,6 @@ struct Accepted {
   std::vector<std::string_view> choices = {};  // of a text; empty: any text
   std::optional<std::int64_t> when_auto = {};  // of a whole number: what the text "auto" stands for
   Condition only_with = {};
-  bool reserved = false;  // known, but this version accepts its default only
 };
 
 struct Key {

@@ -17,7 +17,7 @@ A run file is TOML. Every key below is also a flag, `--section.key value` or `--
 is, everything else as in TOML, and a list also as `a,b,c`. A flag comes before the file, the file before the
 preset of the model, the preset before the default. Paths are relative to the current folder. An unknown key, a
 wrong type, a value out of its range and keys that contradict each other end the program with exit code 2 and a
-sentence that names the place. *Reserved* keys are known, but this version accepts their default only.
+sentence that names the place.
 
 ```toml
 [job]
@@ -48,7 +48,6 @@ std::string type_cell(const Key& key) {
 }
 
 std::string values_of(const Key& key) {
-  if (key.accepted.reserved) return "reserved";
   if (key.name == "preset") return "see above";
   std::string words = (holds_corpora(key) ? "weights " : "") + words_for(key.accepted);
   const Condition& condition = key.accepted.only_with;

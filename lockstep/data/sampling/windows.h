@@ -12,8 +12,9 @@
 namespace lockstep::data {
 
 // A corpus cut into samples of `length` inputs and as many targets: window i is the tokens
-// [i * length, (i + 1) * length], both ends included, so neighbours share one token and every token but the
-// first is a target once. Documents stand one after another in a window, as packed by `lockstep prepare`.
+// [i * length, (i + 1) * length], both ends included, so neighbours share one token. Every token is a target
+// once, but for the first and for fewer than `length` at the end, which no window covers. Documents stand one
+// after another in a window, as packed by `lockstep prepare`.
 class Windows {
  public:
   Windows(std::shared_ptr<const TokenSource> source,
