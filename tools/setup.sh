@@ -88,10 +88,14 @@ install_packages() {
   logged apt-install apt_get install -y --no-install-recommends "${missing[@]}"
 }
 
+# probe KIND:NAME: whether it is there.
 probe() {
   case $1 in
     command:*) command -v "${1#command:}" >/dev/null ;;
     header:*) echo "#include <${1#header:}>" | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1 ;;
+    library:*) /usr/bin/python3 -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "${1#library:}" 2>/dev/null ;;
+    python:*) /usr/bin/python3 -c 'import sys; __import__(sys.argv[1])' "${1#python:}" 2>/dev/null ;;
+    *) fail 1 "tools/packages.txt has a probe '$1' of no known kind" ;;
   esac
 }
 

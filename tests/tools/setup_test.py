@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that need root run with sudo where the caller is not root, and what they leave becomes the caller's."""
+"""What is missing on a system is found. Tests that need root run with sudo where the caller is not root, and what
+they leave becomes the caller's."""
 
 import os
 import subprocess
@@ -34,6 +35,36 @@ def ctest_as_root(*arguments, **environment):
             check=False,
         )
     return done.returncode, done.stdout.splitlines()
+
+
+def probe(what):
+    """Exit code and errors of the function of tools/setup.sh."""
+    done = subprocess.run(
+        ["bash", "-c", f'. "{TOOLS}/setup.sh" && probe "$1"', "setup", what],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+class Probe(unittest.TestCase):
+    def test_what_is_there_is_found(self):
+        for what in "command:sh", "header:vector", "library:libc.so.6", "python:ctypes":
+            self.assertEqual(probe(what), (0, ""), what)
+
+    def test_what_is_not_there_is_missed(self):
+        for what in "command:nowhere", "header:nowhere.h", "library:libnowhere.so.1", "python:nowhere":
+            code, errors = probe(what)
+            self.assertNotEqual(code, 0, what)
+            self.assertEqual(errors, "", what)
+
+    def test_every_package_has_a_probe_of_a_known_kind(self):
+        rows = [row.split() for row in Path(TOOLS, "packages.txt").read_text().splitlines() if row[:1] not in ("", "#")]
+        for package, what, *_ in rows:
+            self.assertRegex(what, "^(command|header|library|python):.", package)
+        self.assertIn("no known kind", probe("file:nowhere")[1])
 
 
 class CtestAsRoot(unittest.TestCase):

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `lockstep bench train` against PyTorch, on models small enough for a test.
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace lockstep::testing {
+namespace {
+
+using nlohmann::json;
+
+struct Case {
+  const char* preset;
+  const char* kv_heads;
+  const char* dtype;
+};
+
+// The lines of one turn on two workers.
+std::vector<json> turn_of(const Case& run) {
+  Program program({"bench",
+                   "train",
+                   "--preset",
+                   run.preset,
+                   "--dtype",
+                   run.dtype,
+                   "--against",
+                   "pytorch",
+                   "--workers",
+                   "2",
+                   "--micro-batch",
+                   "1",
+                   "--seq-len",
+                   "16",
+                   "--steps",
+                   "2",
+                   "--turns",
+                   "1",
+                   "--json",
+                   "--model.layers",
+                   "1",
+                   "--model.width",
+                   "32",
+                   "--model.heads",
+                   "4",
+                   "--model.kv_heads",
+                   run.kv_heads,
+                   "--model.ffn_width",
+                   "64",
+                   "--model.vocab_size",
+                   "64",
+                   "--training.threads",
+                   "1"});
+  // Python alone may take many seconds to begin.
+  const Finished finished = program.finish(std::chrono::minutes(2));
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  std::istringstream in(finished.output);
+  std::vector<json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+TEST(BenchTrain, GivesBothSystemsAllFiguresAndTheirRatio) {
+  for (const Case& run : {Case{"gpt2-124m", "4", "fp32"}, Case{"llama-tiny", "2", "bf16"}}) {
+    const std::vector<json> lines = turn_of(run);
+    ASSERT_EQ(lines.size(), 3U) << run.preset;
+    EXPECT_EQ(lines[0]["system"], "lockstep");
+    EXPECT_EQ(lines[1]["system"], "pytorch");
+    for (const json& system : {lines[0], lines[1]}) {
+      for (const char* figure :
+           {"tokens_per_s", "gflops", "gemm_peak_gflops", "mfu", "step_ms", "peak_rss_mib"}) {
+        ASSERT_TRUE(system.contains(figure)) << figure << " in " << system;
+        EXPECT_GT(system[figure], 0.0) << figure << " in " << system;
+      }
+    }
+    EXPECT_EQ(lines[2]["ratios"], "lockstep / pytorch");
+    for (const char* figure : {"tokens_per_s", "peak_rss_mib"}) {
+      const double ours = lines[0][figure];
+      const double theirs = lines[1][figure];
+      EXPECT_DOUBLE_EQ(lines[2][figure].get<double>(), ours / theirs) << figure;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing
