@@ -8,8 +8,8 @@
 
 namespace lockstep::train {
 
-// The one that the run names, or that `lockstep prepare` has left beside the corpus; null when there is none.
-// Errors are those of load_tokenizer().
+// The one that the run names, or that `lockstep prepare` has left beside a corpus of it; null when there is
+// none. Errors are those of load_tokenizer().
 std::unique_ptr<data::Tokenizer> tokenizer_of(const spec::Data& data);
 
 }  // namespace lockstep::train

@@ -164,6 +164,20 @@ TEST_F(ModelFolder, BadFoldersGetOneSentence) {
   EXPECT_THAT(sentence(generated(without), 2), HasSubstr("tokenizer.json"));
 }
 
+TEST_F(ModelFolder, HasTheTokenizerOfACorpusByWhateverName) {
+  for (const std::string& name : {corpus() + ".bin", corpus() + ".idx", corpus() + "*.bin"}) {
+    const std::string run = folder_->path("named");
+    const auto train = [&](const std::string& vocabulary) {
+      return run_program({"train", run_file_, "--data.train", name, "--model.vocab_size", vocabulary,
+                          "--training.steps", "1", "--job.dump_folder", run, "--job.overwrite", "true"});
+    };
+    EXPECT_EQ(train("257").exit_code, 0) << name;
+    EXPECT_EQ(read_file(run + "/model/tokenizer.json"), read_file(model() + "/tokenizer.json")) << name;
+    EXPECT_THAT(sentence(train("256"), 2), HasSubstr("the tokenizer of this run has 257 tokens")) << name;
+    std::filesystem::remove_all(run);
+  }
+}
+
 TEST_F(ModelFolder, TrainsFurther) {
   const auto further = [&](std::vector<std::string> flags) {
     flags.insert(flags.begin(),

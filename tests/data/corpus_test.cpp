@@ -74,6 +74,26 @@ TEST(Corpus, JoinsShardsByName) {
   EXPECT_THAT(all_tokens(*open_corpus(folder.path(""), {})), ElementsAre(1, 2, 3, 4, 5, 9));
 }
 
+TEST(Corpus, TheTokenizerBesideItIsFoundByEveryNameOfIt) {
+  TemporaryFolder folder;
+  const std::string tokenizer = folder.write("in/kjv.tokenizer.json", "{}");
+  write_megatron(folder.path("in/a"), {1});
+  write_megatron(folder.path("in/kjv"), {2});
+  write_megatron(folder.path("in/kjv_validation"), {3});
+  write_megatron(folder.path("web_text_document"), {4});
+  for (const char* name : {"in/kjv", "in/kjv.bin", "in/kjv.idx", "in/*.bin", "in/kjv*", "in", "in/"}) {
+    EXPECT_EQ(tokenizer_beside(folder.path(name)), tokenizer) << name;
+    EXPECT_GT(open_corpus(folder.path(name), {})->size(), 0U) << name;
+  }
+  for (const char* name : {"in/a", "in/a.bin", "web", "in/x*.bin", "none", "none/*.bin", "none.bin"}) {
+    EXPECT_EQ(tokenizer_beside(folder.path(name)), std::nullopt) << name;
+  }
+  const std::string other = folder.write("web_text_document.tokenizer.json", "{}");
+  for (const char* name : {"web", "web_text_document", "web_text_document.idx"}) {
+    EXPECT_EQ(tokenizer_beside(folder.path(name)), other) << name;
+  }
+}
+
 TEST(Corpus, ReadsAcrossShardsAtAnyPlace) {
   TemporaryFolder folder;
   std::vector<Token> expected;

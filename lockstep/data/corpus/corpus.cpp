@@ -2,6 +2,7 @@
 #include "lockstep/data/corpus/corpus.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -21,11 +22,16 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// The prefix of the Megatron pair that `path` names; empty when it names none.
-std::string megatron_prefix(const std::string& path) {
+// What the files of a corpus that is named by one of them, or by this, may begin with.
+std::array<std::string, 2> prefixes_of(const std::string& path) {
   std::string stem = path;
   if (path.ends_with(".bin") || path.ends_with(".idx")) stem.resize(path.size() - 4);
-  for (const std::string& prefix : {stem, stem + "_text_document"}) {
+  return {stem, stem + "_text_document"};
+}
+
+// The prefix of the Megatron pair that `path` names; empty when it names none.
+std::string megatron_prefix(const std::string& path) {
+  for (const std::string& prefix : prefixes_of(path)) {
     if (is_file(prefix + ".idx")) return prefix;
   }
   return {};
@@ -52,23 +58,40 @@ std::unique_ptr<TokenSource> open_one(const std::string& path, const CorpusOptio
   return source;
 }
 
-std::vector<std::string> matches(const fs::path& folder, const std::string& pattern) {
+// A folder and what names of files in it look like; of a path that names one corpus: nothing.
+struct Pattern {
+  fs::path folder;
+  std::string names;
+};
+
+std::optional<Pattern> pattern_of(const std::string& path) {
+  const fs::path place(path);
+  std::error_code ignored;
+  if (fs::is_directory(place, ignored)) return Pattern{place, "*.bin"};
+  const std::string last = place.filename().string();
+  if (last.find_first_of("*?") == std::string::npos) return std::nullopt;
+  return Pattern{place.parent_path(), last};
+}
+
+std::vector<std::string> matches(const Pattern& pattern, std::error_code& failure) {
+  const fs::path& folder = pattern.folder;
   std::vector<std::string> found;
-  std::error_code failure;
   for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, failure)) {
-    if (::fnmatch(pattern.c_str(), entry.path().filename().c_str(), FNM_PERIOD) != 0) continue;
+    if (::fnmatch(pattern.names.c_str(), entry.path().filename().c_str(), FNM_PERIOD) != 0) continue;
     // A pair is found by its .bin; matching the index too would read it twice.
     if (entry.path().extension() == ".bin") found.push_back((folder / entry.path().filename()).string());
-  }
-  if (found.empty()) {
-    throw UsageError(fmt::format("no .bin file matches {}{}", (folder / pattern).string(),
-                                 failure ? ": " + failure.message() : ""));
   }
   std::sort(found.begin(), found.end());
   return found;
 }
 
-std::unique_ptr<TokenSource> open_all(const std::vector<std::string>& paths, const CorpusOptions& options) {
+std::unique_ptr<TokenSource> open_all(const Pattern& pattern, const CorpusOptions& options) {
+  std::error_code failure;
+  const std::vector<std::string> paths = matches(pattern, failure);
+  if (paths.empty()) {
+    throw UsageError(fmt::format("no .bin file matches {}{}", (pattern.folder / pattern.names).string(),
+                                 failure ? ": " + failure.message() : ""));
+  }
   std::vector<std::unique_ptr<TokenSource>> parts;
   parts.reserve(paths.size());
   for (const std::string& path : paths) parts.push_back(open_one(path, options));
@@ -96,14 +119,19 @@ void ConcatenatedSource::copy(std::uint64_t begin, std::span<Token> out) const {
 }
 
 std::unique_ptr<TokenSource> open_corpus(const std::string& path, const CorpusOptions& options) {
-  const fs::path place(path);
-  std::error_code ignored;
-  if (fs::is_directory(place, ignored)) return open_all(matches(place, "*.bin"), options);
-  const std::string last = place.filename().string();
-  if (last.find_first_of("*?") != std::string::npos) {
-    return open_all(matches(place.parent_path(), last), options);
+  const auto pattern = pattern_of(path);
+  return pattern ? open_all(*pattern, options) : open_one(path, options);
+}
+
+std::optional<std::string> tokenizer_beside(const std::string& path) {
+  const auto pattern = pattern_of(path);
+  std::error_code failure;
+  for (const std::string& file : pattern ? matches(*pattern, failure) : std::vector<std::string>{path}) {
+    for (const std::string& prefix : prefixes_of(file)) {
+      if (is_file(prefix + ".tokenizer.json")) return prefix + ".tokenizer.json";
+    }
   }
-  return open_one(path, options);
+  return std::nullopt;
 }
 
 }  // namespace lockstep::data

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,9 @@ struct CorpusOptions {
 //   data/                   all .bin files of the folder as one, by name
 // UsageError when there is no such file, DataError when one is corrupt.
 std::unique_ptr<TokenSource> open_corpus(const std::string& path, const CorpusOptions& options);
+
+// The tokenizer.json that `lockstep prepare` has left beside the files of a corpus, which is named as above;
+// of several files, beside the first that has one. None when there is none, or no such corpus.
+std::optional<std::string> tokenizer_beside(const std::string& path);
 
 }  // namespace lockstep::data
