@@ -74,6 +74,30 @@ TEST(HuggingFaceConfig, WhatIsWrittenIsRead) {
   }
 }
 
+TEST(HuggingFaceConfig, WhatIsLeftOutIsAsInTransformers) {
+  const auto read_without = [](const spec::Model& model, const std::vector<const char*>& fields) {
+    nlohmann::json json = nlohmann::json::parse(to_config_json({.model = model}));
+    for (const char* field : fields) json.erase(field);
+    return read_config(json.dump(), "f");
+  };
+  spec::Model model = llama_model();
+  const FolderConfig llama = read_without(
+      model, {"rms_norm_eps", "rope_theta", "num_key_value_heads", "head_dim", "tie_word_embeddings",
+              "hidden_act", "rope_scaling", "attention_bias", "mlp_bias"});
+  EXPECT_EQ(llama.model.norm_eps, 1e-6);
+  EXPECT_EQ(llama.model.rope_theta, 10000.0);
+  EXPECT_EQ(llama.model.kv_heads, 4);
+  EXPECT_EQ(llama.model.head_width, 12);
+  EXPECT_FALSE(llama.model.tied_embeddings);
+  model = gpt_model();
+  model.vocab_size = 50257;
+  const FolderConfig gpt =
+      read_without(model, {"layer_norm_epsilon", "n_inner", "activation_function", "tie_word_embeddings"});
+  EXPECT_EQ(gpt.model.norm_eps, 1e-5);
+  EXPECT_EQ(gpt.model.ffn_width, 4 * 48);
+  EXPECT_TRUE(gpt.model.tied_embeddings);
+}
+
 // The configuration of the public gpt2, as far as it describes the model.
 TEST(HuggingFaceConfig, ReadsTheOneOfGpt2) {
   const FolderConfig found = read_config(R"({"activation_function": "gelu_new",
@@ -114,6 +138,12 @@ TEST(HuggingFaceConfig, RefusesWhatItIsNot) {
   EXPECT_THAT(refusal_of({{"rope_parameters", {{"rope_theta", "high"}}}}), HasSubstr("wrong kind"));
   EXPECT_THAT(refusal_of({{"hidden_act", "gelu"}}), HasSubstr("hidden_act is gelu"));
   EXPECT_THAT(refusal_of({{"activation_function", "relu"}}, gpt_model()), HasSubstr("relu"));
+  EXPECT_EQ(refusal_of({{"scale_attn_weights", false}}, gpt_model()),
+            "f: scale_attn_weights is false, which lockstep's models do not have");
+  EXPECT_EQ(refusal_of({{"scale_attn_weights", true}, {"reorder_and_upcast_attn", true}}, gpt_model()),
+            "accepted")
+      << "the second one says how exactly the same is computed";
+  EXPECT_THAT(refusal_of({{"scale_attn_by_inverse_layer_idx", true}}, gpt_model()), HasSubstr("is true"));
   for (const char* text : {"", "{", "[]", "1"}) EXPECT_THROW(read_config(text, "f"), DataError) << text;
 }
 

@@ -62,12 +62,13 @@ class ConfigReader {
     set("vocab_size", "vocab_size");
     set("max_seq_len", "n_positions");
     set_if_given("norm_eps", "layer_norm_epsilon");
-    for (const char* field : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"}) expect_false(field);
+    expect("scale_attn_weights", true);
+    for (const char* field : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"}) expect(field, false);
     if (const std::string gelu = text_at("activation_function", "gelu_new");
         gelu != "gelu_new" && gelu != "gelu_pytorch_tanh") {
       not_supported("activation_function", gelu);
     }
-    if (at("tie_word_embeddings") == false) not_supported("tie_word_embeddings", "false");
+    expect("tie_word_embeddings", true);
   }
 
   void read_llama() {
@@ -80,11 +81,12 @@ class ConfigReader {
     set("ffn_width", "intermediate_size");
     set("vocab_size", "vocab_size");
     set("max_seq_len", "max_position_embeddings");
+    run_.model.norm_eps = 1e-6;
     set_if_given("norm_eps", "rms_norm_eps");
     set_if_given("rope_theta", "rope_theta");
     run_.model.tied_embeddings = false;
     set_if_given("tied_embeddings", "tie_word_embeddings");
-    for (const char* field : {"attention_bias", "mlp_bias"}) expect_false(field);
+    for (const char* field : {"attention_bias", "mlp_bias"}) expect(field, false);
     for (const char* field : {"rope_scaling", "rope_parameters"}) read_rotation(field);
     if (const std::string act = text_at("hidden_act", "silu"); act != "silu")
       not_supported("hidden_act", act);
@@ -179,8 +181,9 @@ class ConfigReader {
     key.set(run_, value);
   }
 
-  void expect_false(const char* field) const {
-    if (!at(field).is_null() && at(field) != false) not_supported(field, at(field).dump());
+  // What the field must be if it is there, which is also what it is if it is not.
+  void expect(const char* field, bool value) const {
+    if (!at(field).is_null() && at(field) != value) not_supported(field, at(field).dump());
   }
 
   [[noreturn]] void not_supported(const char* field, const std::string& value) const {
