@@ -48,16 +48,15 @@ at::Tensor values_of(checkpoint::Checkpoint& from, const model::ParameterSpec& p
 
 void export_model(const std::string& checkpoint, const std::string& folder, const ExportOptions& options) {
   checkpoint::Checkpoint from(checkpoint::find_checkpoint(checkpoint));
-  const spec::RunSpec run = checkpoint::saved_run(from.manifest(), from.path());
+  spec::RunSpec run = checkpoint::saved_run(from.manifest(), from.path());
+  if (!options.tokenizer.empty()) run.data.tokenizer = options.tokenizer;
   const model::Model model = model_of(run.model);
   const model::FlatLayout layout(model);
   const DType dtype = options.dtype.value_or(run.training.dtype);
-  const auto tokenizer =
-      options.tokenizer.empty() ? tokenizer_of(run.data) : data::load_tokenizer(options.tokenizer);
   save_model(
       folder, run.model, layout, dtype,
       [&](std::size_t parameter) { return values_of(from, layout.specs()[parameter], dtype); },
-      tokenizer.get());
+      tokenizer_of(run));
 }
 
 std::string import_model(const std::string& folder, const std::string& store_folder) {

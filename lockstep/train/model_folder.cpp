@@ -57,7 +57,7 @@ const checkpoint::FolderConfig& of_text(const checkpoint::ModelFolder& folder) {
 }  // namespace
 
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
-                DType dtype, const ParameterSource& values, const data::Tokenizer* tokenizer) {
+                DType dtype, const ParameterSource& values, const checkpoint::FolderTokenizer& tokenizer) {
   const std::vector<checkpoint::StateTensor> state = state_of(family_of(spec), layout);
   std::vector<checkpoint::OutgoingTensor> tensors;
   for (std::size_t i = 0; i < state.size(); ++i) {
@@ -70,14 +70,12 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
     };
   }
   const checkpoint::FolderConfig config = {
-      .model = spec,
-      .dtype = dtype,
-      .end_of_text = tokenizer != nullptr ? tokenizer->end_of_document() : std::nullopt};
+      .model = spec, .dtype = dtype, .special = tokenizer.special_tokens()};
   checkpoint::save_folder(path, config, std::move(tensors), tokenizer);
 }
 
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
-                const at::Tensor& values, const data::Tokenizer* tokenizer) {
+                const at::Tensor& values, const checkpoint::FolderTokenizer& tokenizer) {
   const ParameterSource source = [&](std::size_t parameter) {
     return values.narrow(0, layout.places()[parameter].first, layout.places()[parameter].count);
   };

@@ -13,7 +13,6 @@
 #include <ATen/core/Tensor.h>
 
 #include "lockstep/checkpoint/hugging_face/folder.h"
-#include "lockstep/data/tokenizer/tokenizer.h"
 #include "lockstep/model/parameters.h"
 #include "lockstep/spec/run_spec.h"
 
@@ -23,12 +22,12 @@ namespace lockstep::train {
 // each.
 using ParameterSource = std::function<at::Tensor(std::size_t parameter)>;
 
-// Holds one parameter at a time. `tokenizer` may be null. UsageError when something cannot be written.
+// Holds one parameter at a time. UsageError when something cannot be written.
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
-                DType dtype, const ParameterSource& values, const data::Tokenizer* tokenizer);
+                DType dtype, const ParameterSource& values, const checkpoint::FolderTokenizer& tokenizer);
 // The same of flat parameters in memory.
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
-                const at::Tensor& values, const data::Tokenizer* tokenizer);
+                const at::Tensor& values, const checkpoint::FolderTokenizer& tokenizer);
 
 // UsageError naming the first key of [model] that the folder's configuration contradicts. Dropout may differ,
 // and so may the longest sequence: where it shapes tensors, load_values() tells.
@@ -50,8 +49,7 @@ class LoadedModel {
   explicit LoadedModel(const std::string& path, std::optional<DType> dtype = std::nullopt);
 
   const spec::Model& spec() const { return config_.model; }
-  // The one of the folder that ends a document; none when it does not tell.
-  std::optional<std::uint32_t> end_of_text() const { return config_.end_of_text; }
+  const checkpoint::SpecialTokens& special_tokens() const { return config_.special; }
   const model::Model& model() const { return model_; }
   const model::FlatLayout& layout() const { return layout_; }
   const at::Tensor& values() const { return values_; }  // flat

@@ -66,12 +66,30 @@ spec::Model gpt_model() {
 
 TEST(HuggingFaceConfig, WhatIsWrittenIsRead) {
   for (const spec::Model& model : {llama_model(), scaled_llama_model(), gpt_model()}) {
-    const FolderConfig config = {.model = model, .dtype = DType::bf16, .end_of_text = 7};
-    const FolderConfig found = read_config(to_config_json(config), "config.json");
-    EXPECT_EQ(found.model, model);
-    EXPECT_EQ(found.dtype, DType::bf16);
-    EXPECT_EQ(found.end_of_text, 7U);
+    for (const SpecialTokens& special : {SpecialTokens{.begin_of_text = 6, .ends_of_text = {7}},
+                                         SpecialTokens{.begin_of_text = 1, .ends_of_text = {9, 2, 8}},
+                                         SpecialTokens{.ends_of_text = {7}}, SpecialTokens{}}) {
+      const FolderConfig config = {.model = model, .dtype = DType::bf16, .special = special};
+      const FolderConfig found = read_config(to_config_json(config), "config.json");
+      EXPECT_EQ(found.model, model);
+      EXPECT_EQ(found.dtype, DType::bf16);
+      EXPECT_EQ(found.special, special);
+    }
   }
+}
+
+// The one of LLaMA 3 begins a document with another token than those that end it.
+TEST(HuggingFaceConfig, SpecialTokensAreWrittenAsTransformersDoes) {
+  FolderConfig config = {.model = llama_model(), .special = {.begin_of_text = 10, .ends_of_text = {11, 13}}};
+  for (const auto& written : {to_config_json(config), to_generation_config_json(config)}) {
+    const auto json = nlohmann::json::parse(written);
+    EXPECT_EQ(json["bos_token_id"], 10);
+    EXPECT_EQ(json["eos_token_id"], nlohmann::json({11, 13}));
+  }
+  config.special = {.ends_of_text = {11}};
+  const auto json = nlohmann::json::parse(to_config_json(config));
+  EXPECT_TRUE(json["bos_token_id"].is_null());
+  EXPECT_EQ(json["eos_token_id"], 11);
 }
 
 TEST(HuggingFaceConfig, WhatIsLeftOutIsAsInTransformers) {
@@ -83,19 +101,21 @@ TEST(HuggingFaceConfig, WhatIsLeftOutIsAsInTransformers) {
   spec::Model model = llama_model();
   const FolderConfig llama = read_without(
       model, {"rms_norm_eps", "rope_theta", "num_key_value_heads", "head_dim", "tie_word_embeddings",
-              "hidden_act", "rope_scaling", "attention_bias", "mlp_bias"});
+              "hidden_act", "rope_scaling", "attention_bias", "mlp_bias", "bos_token_id", "eos_token_id"});
   EXPECT_EQ(llama.model.norm_eps, 1e-6);
   EXPECT_EQ(llama.model.rope_theta, 10000.0);
   EXPECT_EQ(llama.model.kv_heads, 4);
   EXPECT_EQ(llama.model.head_width, 12);
   EXPECT_FALSE(llama.model.tied_embeddings);
+  EXPECT_EQ(llama.special, (SpecialTokens{.begin_of_text = 1, .ends_of_text = {2}}));
   model = gpt_model();
   model.vocab_size = 50257;
-  const FolderConfig gpt =
-      read_without(model, {"layer_norm_epsilon", "n_inner", "activation_function", "tie_word_embeddings"});
+  const FolderConfig gpt = read_without(model, {"layer_norm_epsilon", "n_inner", "activation_function",
+                                                "tie_word_embeddings", "bos_token_id", "eos_token_id"});
   EXPECT_EQ(gpt.model.norm_eps, 1e-5);
   EXPECT_EQ(gpt.model.ffn_width, 4 * 48);
   EXPECT_TRUE(gpt.model.tied_embeddings);
+  EXPECT_EQ(gpt.special, (SpecialTokens{.begin_of_text = 50256, .ends_of_text = {50256}}));
 }
 
 // The configuration of the public gpt2, as far as it describes the model.
@@ -164,6 +184,7 @@ TEST(HuggingFaceConfig, ReadsTheOneOfLlama32) {
   EXPECT_EQ(found.model.rope_high_freq_factor, 4.0);
   EXPECT_EQ(found.model.rope_original_seq_len, 8192);
   EXPECT_EQ(found.model.max_seq_len, 131072);
+  EXPECT_EQ(found.special, (SpecialTokens{.begin_of_text = 128000, .ends_of_text = {128001}}));
 }
 
 TEST(HuggingFaceConfig, WritesRopeScalingAsTransformersDoes) {
@@ -204,7 +225,7 @@ TEST(HuggingFaceConfig, ReadsNewerFolders) {
   json["eos_token_id"] = {7, 8};
   const FolderConfig found = read_config(json.dump(), "f");
   EXPECT_EQ(found.model.rope_theta, 500000.0);
-  EXPECT_EQ(found.end_of_text, 7U);
+  EXPECT_THAT(found.special.ends_of_text, ElementsAre(7U, 8U));
   json["rope_scaling"] = nullptr;
   json["rope_parameters"] = {{"rope_type", "llama3"},   {"rope_theta", 500000.0},
                              {"factor", 8.0},           {"low_freq_factor", 1.0},
@@ -219,10 +240,11 @@ TEST(HuggingFaceConfig, RefusesADeepNest) {
   EXPECT_THAT(error_of<DataError>([&] { read_config(json, "f"); }), HasSubstr("f: it is nested deeper"));
 }
 
-TEST(HuggingFaceConfig, AnEndOfTextBeyondTheVocabularyIsNone) {
+TEST(HuggingFaceConfig, ATokenBeyondTheVocabularyIsNone) {
   for (const std::uint32_t token : {300U, ~0U}) {
-    const FolderConfig config = {.model = llama_model(), .end_of_text = token};
-    EXPECT_EQ(read_config(to_config_json(config), "f").end_of_text, std::nullopt) << token;
+    const FolderConfig config = {.model = llama_model(),
+                                 .special = {.begin_of_text = token, .ends_of_text = {token, 7}}};
+    EXPECT_EQ(read_config(to_config_json(config), "f").special, (SpecialTokens{.ends_of_text = {7}}));
   }
 }
 
@@ -232,9 +254,10 @@ class SavedFolder : public ::testing::Test {
     return {tensor_of("a", DType::uint8, {4}, "aaaa"), tensor_of("b", DType::uint8, {2}, "bb"),
             tensor_of("c", DType::uint8, {9}, "ccccccccc"), tensor_of("d", DType::uint8, {1}, "d")};
   }
-  void save(std::uint64_t max_shard_bytes, const data::Tokenizer* tokenizer = nullptr) const {
-    save_folder(path_, {.model = llama_model(), .dtype = DType::fp32, .end_of_text = 256}, tensors(),
-                tokenizer, max_shard_bytes);
+  void save(std::uint64_t max_shard_bytes, const FolderTokenizer& tokenizer = {}) const {
+    const FolderConfig config = {
+        .model = llama_model(), .dtype = DType::fp32, .special = tokenizer.special_tokens()};
+    save_folder(path_, config, tensors(), tokenizer, max_shard_bytes);
   }
   std::string content(const char* name) const {
     const ModelFolder folder(path_);
@@ -247,7 +270,7 @@ class SavedFolder : public ::testing::Test {
 };
 
 TEST_F(SavedFolder, ASmallModelIsOneFile) {
-  save(100, data::load_tokenizer("bytes").get());
+  save(100, {.tokenizer = data::load_tokenizer("bytes")});
   EXPECT_THAT(folder_.names(),
               UnorderedElementsAre("config.json", "generation_config.json", "model.safetensors",
                                    "tokenizer.json", "tokenizer_config.json"));
@@ -255,7 +278,82 @@ TEST_F(SavedFolder, ASmallModelIsOneFile) {
   EXPECT_EQ(content("b"), "bb");
   EXPECT_EQ(content("x"), "none");
   EXPECT_EQ(data::load_tokenizer(path_)->vocab_size(), 257U);
-  EXPECT_EQ(nlohmann::json::parse(folder_.read("tokenizer_config.json"))["eos_token"], "<|endoftext|>");
+  const auto settings = nlohmann::json::parse(folder_.read("tokenizer_config.json"));
+  EXPECT_EQ(settings["eos_token"], "<|endoftext|>");
+  EXPECT_EQ(settings["bos_token"], "<|endoftext|>");
+}
+
+class Companions : public SavedFolder {
+ protected:
+  // As a folder of LLaMA 3 has it, with tokens of bytes.
+  void write_theirs() {
+    theirs_.write("tokenizer.json", data::load_tokenizer("bytes")->serialized());
+    theirs_.write("config.json",
+                  R"({"model_type": "qwen2", "bos_token_id": 10, "eos_token_id": [11, 299, 300]})");
+    for (const auto& [name, text] : files_) theirs_.write(name, text);
+  }
+  bool take(FolderTokenizer& into) const { return take_companions(theirs_.path(""), 300, into); }
+
+  TemporaryFolder theirs_;
+  std::map<std::string, std::string> files_ = {
+      {"tokenizer_config.json",
+       R"({"bos_token": {"content": "a"}, "eos_token": "<|endoftext|>", "chat_template": "{{ x }}"})"},
+      {"special_tokens_map.json", R"({"bos_token": "a"})"},
+      {"generation_config.json", R"({"temperature": 0.6, "eos_token_id": [11, 299]})"},
+      {"chat_template.jinja", "{{ y }}"}};
+};
+
+TEST_F(Companions, StayAsTheyAre) {
+  write_theirs();
+  FolderTokenizer tokenizer = {.tokenizer = data::load_tokenizer(theirs_.path(""))};
+  ASSERT_TRUE(take(tokenizer));
+  for (int round = 0; round < 2; ++round) {
+    save(100, tokenizer);
+    for (const auto& [name, text] : files_) EXPECT_EQ(folder_.read(name), text) << name;
+    EXPECT_EQ(folder_.read("tokenizer.json"), theirs_.read("tokenizer.json"));
+    EXPECT_EQ(ModelFolder(path_).config().special,
+              (SpecialTokens{.begin_of_text = 10, .ends_of_text = {11, 299}}));
+  }
+  FolderTokenizer again = {.tokenizer = data::load_tokenizer(path_)};
+  ASSERT_TRUE(take_companions(path_, 300, again));
+  EXPECT_EQ(again.companions, files_);
+  EXPECT_EQ(again.special, tokenizer.special);
+}
+
+TEST_F(Companions, OfAnotherTokenizerAreLeft) {
+  write_theirs();
+  auto other = nlohmann::json::parse(theirs_.read("tokenizer.json"));
+  other["added_tokens"].push_back({{"id", 257}, {"content", "<|more|>"}, {"special", true}});
+  theirs_.write("tokenizer.json", other.dump());
+  FolderTokenizer tokenizer = {.tokenizer = data::load_tokenizer("bytes")};
+  EXPECT_FALSE(take(tokenizer));
+  EXPECT_EQ(tokenizer.companions.size(), 0U);
+  EXPECT_EQ(tokenizer.special_tokens(), (SpecialTokens{.begin_of_text = 256, .ends_of_text = {256}}));
+}
+
+TEST_F(Companions, WithoutATokenizerOnlyWhatSpeaksOfTheModelIsTaken) {
+  write_theirs();
+  FolderTokenizer none;
+  EXPECT_TRUE(take(none));
+  EXPECT_EQ(none.companions.size(), 1U);
+  EXPECT_EQ(none.companions["generation_config.json"], files_["generation_config.json"]);
+  EXPECT_EQ(none.special, (SpecialTokens{.begin_of_text = 10, .ends_of_text = {11, 299}}));
+}
+
+TEST_F(Companions, NameTheTokensWhereThereIsNoModel) {
+  write_theirs();
+  std::filesystem::remove(theirs_.path("config.json"));
+  FolderTokenizer tokenizer = {.tokenizer = data::load_tokenizer("bytes")};
+  EXPECT_TRUE(take(tokenizer));
+  EXPECT_EQ(tokenizer.special, (SpecialTokens{.begin_of_text = 'a', .ends_of_text = {256}}));
+}
+
+TEST_F(Companions, AFolderWithoutAnyGivesNothing) {
+  FolderTokenizer tokenizer = {.tokenizer = data::load_tokenizer("bytes")};
+  EXPECT_FALSE(take(tokenizer));
+  EXPECT_FALSE(take_companions(theirs_.path("none"), 300, tokenizer));
+  theirs_.write("config.json", "{");
+  EXPECT_THAT(error_of<DataError>([&] { take(tokenizer); }), HasSubstr("config.json"));
 }
 
 TEST_F(SavedFolder, ALargeOneIsSeveralWithAnIndex) {
@@ -313,7 +411,7 @@ TEST_F(SavedFolder, StaysWhenTheNewOneCannotBeWritten) {
   save(100);
   std::vector<OutgoingTensor> broken = tensors();
   broken.back().fill = [](Bytes) { throw UsageError("no space left"); };
-  EXPECT_THROW(save_folder(path_, {.model = gpt_model()}, std::move(broken), nullptr), UsageError);
+  EXPECT_THROW(save_folder(path_, {.model = gpt_model()}, std::move(broken), {}), UsageError);
   EXPECT_EQ(content("c"), "ccccccccc");
   EXPECT_EQ(ModelFolder(path_).config().model.name, spec::ModelFamily::llama);
 }
@@ -350,7 +448,7 @@ class State : public ::testing::Test {
       tensor.name.replace(0, 2, prefix);
       tensors.push_back(outgoing(tensor, dtype));
     }
-    save_folder(path_, {.model = llama_model()}, std::move(tensors), nullptr);
+    save_folder(path_, {.model = llama_model()}, std::move(tensors), {});
   }
   void read(std::span<const StateTensor> tensors) {
     read_state(ModelFolder(path_), tensors, [](std::string_view name) { return name == "mask"; });
@@ -401,7 +499,7 @@ TEST_F(State, NamesTheFirstTensorThatDoesNotFit) {
   EXPECT_THAT(error_of<UsageError>([&] { read(other); }),
               HasSubstr("tensor 'x.turned' is not a parameter of the model"));
   save_folder(path_, {.model = llama_model()},
-              {tensor_of("x.plain", DType::int32, {4}, std::string(16, 'x'))}, nullptr);
+              {tensor_of("x.plain", DType::int32, {4}, std::string(16, 'x'))}, {});
   EXPECT_THAT(error_of<UsageError>([&] { read(state()); }), HasSubstr("'x.plain' is of type I32"));
 }
 
@@ -419,7 +517,7 @@ TEST_F(State, WhatMayBeIgnoredIs) {
   std::vector<OutgoingTensor> tensors = {tensor_of("mask", DType::uint8, {1}, "m")};
   const std::vector<StateTensor> mine = state();
   for (const StateTensor& tensor : mine) tensors.push_back(outgoing(tensor, DType::fp32));
-  save_folder(path_, {.model = llama_model()}, std::move(tensors), nullptr);
+  save_folder(path_, {.model = llama_model()}, std::move(tensors), {});
   EXPECT_NO_THROW(read(mine));
 }
 

@@ -127,6 +127,14 @@ TEST_F(ModelFolder, BadPromptsGetOneSentence) {
   EXPECT_THAT(sentence(generate({"--promt", "a"}), 2), HasSubstr("--prompt"));
 }
 
+TEST_F(ModelFolder, EveryTokenThatEndsATextDoes) {
+  auto config = nlohmann::json::parse(read_file(model() + "/config.json"));
+  config["eos_token_id"] = {256, 'g', 'e'};
+  const Finished finished = run_program(
+      {"generate", copy_with("config.json", config.dump()), "--prompt", "ab", "--temperature", "0"});
+  EXPECT_EQ(finished.output, "abcd\n") << finished.error_output;
+}
+
 TEST_F(ModelFolder, EvaluatesACorpus) {
   const Finished finished = run_program({"eval", model(), "--data", corpus(), "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
@@ -176,6 +184,47 @@ TEST_F(ModelFolder, HasTheTokenizerOfACorpusByWhateverName) {
     EXPECT_THAT(sentence(train("256"), 2), HasSubstr("the tokenizer of this run has 257 tokens")) << name;
     std::filesystem::remove_all(run);
   }
+}
+
+// A public model that is trained further is used as before.
+TEST_F(ModelFolder, KeepsWhatAFolderSaysOfItsTokens) {
+  auto config = nlohmann::json::parse(read_file(model() + "/config.json"));
+  config["bos_token_id"] = 1;
+  config["eos_token_id"] = {2, 256};
+  const std::string theirs = folder_->path("theirs");
+  std::filesystem::remove_all(theirs);
+  std::filesystem::copy(copy_with("config.json", config.dump()), theirs);
+  const std::vector<std::pair<std::string, std::string>> companions = {
+      {"/tokenizer_config.json", R"({"bos_token": "a", "chat_template": "{{ x }}"})"},
+      {"/special_tokens_map.json", R"({"bos_token": "a"})"},
+      {"/generation_config.json", R"({"temperature": 0.6})"}};
+  for (const auto& [name, text] : companions) std::ofstream(theirs + name, std::ios::trunc) << text;
+  const auto expect_the_same = [&](const std::string& written) {
+    for (const auto& [name, text] : companions) EXPECT_EQ(read_file(written + name), text) << name;
+    const auto found = nlohmann::json::parse(read_file(written + "/config.json"));
+    EXPECT_EQ(found["bos_token_id"], config["bos_token_id"]);
+    EXPECT_EQ(found["eos_token_id"], config["eos_token_id"]);
+  };
+
+  const std::string run = folder_->path("begun");
+  const auto train = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"train", run_file_, "--init-from", theirs, "--job.dump_folder", run});
+    const Finished finished = run_program(flags);
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  };
+  train({"--training.steps", "2"});
+  expect_the_same(run + "/model");
+  train({"--training.steps", "3", "--resume", "auto"});
+  expect_the_same(run + "/model");
+  const std::string exported = folder_->path("exported");
+  ASSERT_EQ(run_program({"checkpoint", "export", run, "--hf", exported}).exit_code, 0);
+  expect_the_same(exported);
+
+  const std::string fresh = folder_->path("fresh");
+  const Finished finished = run_program({"train", run_file_, "--data.tokenizer", theirs + "/tokenizer.json",
+                                         "--training.steps", "1", "--job.dump_folder", fresh});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  expect_the_same(fresh + "/model");
 }
 
 TEST_F(ModelFolder, TrainsFurther) {

@@ -101,7 +101,7 @@ TEST_F(Mlp, ARunCanBeginWithTheFolderOfAnother) {
       run, comm::Communicator(),
       {.after_step = [&](const StepReport& report) { expected = *report.validation_loss; },
        .trained = [&](const model::FlatLayout& whole,
-                      const at::Tensor& values) { save_model(path, run.model, whole, values, nullptr); }});
+                      const at::Tensor& values) { save_model(path, run.model, whole, values, {}); }});
   EXPECT_EQ(reports_of({"--checkpoint.initial_load_path", path, "--optimizer.lr", "1e-30",
                         "--optimizer.weight_decay", "0"})
                 .front()

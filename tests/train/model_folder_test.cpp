@@ -35,7 +35,7 @@ class TrainedFolder : public ::testing::TestWithParam<const char*> {
         run, comm::Communicator(),
         {.after_step = [&](const StepReport& report) { loss = *report.validation_loss; },
          .trained = [&](const model::FlatLayout& whole,
-                        const at::Tensor& values) { save_model(path_, run.model, whole, values, nullptr); }});
+                        const at::Tensor& values) { save_model(path_, run.model, whole, values, {}); }});
     return loss;
   }
 

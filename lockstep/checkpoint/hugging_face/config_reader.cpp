@@ -25,6 +25,40 @@ constexpr std::array<std::pair<std::string_view, const char*>, 5> kRotation = {
      {"high_freq_factor", "rope_high_freq_factor"},
      {"original_max_position_embeddings", "rope_original_seq_len"}}};
 
+// What transformers takes where the file of such a model says nothing: the tokens of the first one of its
+// kind.
+struct DefaultTokens {
+  std::string_view model_type;
+  std::uint32_t begin_of_text;
+  std::uint32_t end_of_text;
+};
+constexpr std::array<DefaultTokens, 2> kDefaultTokens = {{{"gpt2", 50256, 50256}, {"llama", 1, 2}}};
+
+// The value of the field, or the default when there is none; null is a value, and says that there is no
+// token.
+json token_field(const json& config, const char* field, std::uint32_t DefaultTokens::*otherwise) {
+  if (const auto found = config.find(field); found != config.end()) return *found;
+  const auto type = config.find("model_type");
+  for (const DefaultTokens& tokens : kDefaultTokens) {
+    if (type != config.end() && *type == tokens.model_type) return tokens.*otherwise;
+  }
+  return nullptr;
+}
+
+SpecialTokens special_tokens_of(const json& config, std::int64_t vocab_size) {
+  const auto is_token = [&](const json& value) { return value.is_number_unsigned() && value < vocab_size; };
+  SpecialTokens special;
+  if (const json begin = token_field(config, "bos_token_id", &DefaultTokens::begin_of_text);
+      is_token(begin)) {
+    special.begin_of_text = begin.get<std::uint32_t>();
+  }
+  const json ends = token_field(config, "eos_token_id", &DefaultTokens::end_of_text);
+  for (const json& end : ends.is_array() ? ends : json::array({ends})) {
+    if (is_token(end)) special.ends_of_text.push_back(end.get<std::uint32_t>());
+  }
+  return special;
+}
+
 class ConfigReader {
  public:
   ConfigReader(std::string_view text, const std::string& name)
@@ -43,12 +77,7 @@ class ConfigReader {
           fmt::format("{}: model_type is '{}': lockstep reads gpt2, llama and lockstep_mlp", name_, type));
     }
     FolderConfig config = {.model = checked_model(), .dtype = dtype()};
-    // Of several, the first is the one that ends a document.
-    const json& given = at("eos_token_id");
-    const json& token = given.is_array() && !given.empty() ? given.front() : given;
-    if (token.is_number_unsigned() && token < config.model.vocab_size) {
-      config.end_of_text = token.get<std::uint32_t>();
-    }
+    config.special = special_tokens_of(json_, config.model.vocab_size);
     return config;
   }
 
@@ -218,6 +247,10 @@ class ConfigReader {
 
 FolderConfig read_config(std::string_view text, const std::string& name) {
   return ConfigReader(text, name).read();
+}
+
+SpecialTokens read_special_tokens(std::string_view text, const std::string& name, std::int64_t vocab_size) {
+  return special_tokens_of(parse_object(text, name), vocab_size);
 }
 
 }  // namespace lockstep::checkpoint

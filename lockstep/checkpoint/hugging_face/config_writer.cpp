@@ -90,10 +90,11 @@ const char* torch_name_of(DType dtype) {
 }
 
 // Without them, transformers would take the tokens of the models that the two were first made for.
-void add_special_tokens(ordered_json& json, const FolderConfig& config) {
-  const ordered_json token = config.end_of_text ? ordered_json(*config.end_of_text) : ordered_json(nullptr);
-  json["bos_token_id"] = token;
-  json["eos_token_id"] = token;
+void add_special_tokens(ordered_json& json, const SpecialTokens& special) {
+  json["bos_token_id"] = special.begin_of_text ? ordered_json(*special.begin_of_text) : ordered_json(nullptr);
+  const std::vector<std::uint32_t>& ends = special.ends_of_text;
+  json["eos_token_id"] = ends.size() == 1 ? ordered_json(ends.front()) : ordered_json(ends);
+  if (ends.empty()) json["eos_token_id"] = nullptr;
 }
 
 }  // namespace
@@ -101,13 +102,13 @@ void add_special_tokens(ordered_json& json, const FolderConfig& config) {
 std::string to_config_json(const FolderConfig& config) {
   ordered_json json = model_fields(config.model);
   if (config.dtype) json["torch_dtype"] = torch_name_of(*config.dtype);
-  add_special_tokens(json, config);
+  add_special_tokens(json, config.special);
   return json.dump(2) + "\n";
 }
 
 std::string to_generation_config_json(const FolderConfig& config) {
   ordered_json json = {{"_from_model_config", true}};
-  add_special_tokens(json, config);
+  add_special_tokens(json, config.special);
   return json.dump(2) + "\n";
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model as a folder that Hugging Face's transformers and most other programs open: config.json,
-// generation_config.json, tokenizer.json, and the weights in model.safetensors or, above a size, in numbered
-// files with model.safetensors.index.json.
+// generation_config.json, tokenizer.json with its companions, and the weights in model.safetensors or, above
+// a size, in numbered files with model.safetensors.index.json.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "lockstep/checkpoint/hugging_face/config.h"
+#include "lockstep/checkpoint/hugging_face/folder_tokenizer.h"
 #include "lockstep/checkpoint/safetensors/file.h"
-#include "lockstep/data/tokenizer/tokenizer.h"
 
 namespace lockstep::checkpoint {
 
@@ -24,9 +24,10 @@ inline constexpr std::uint64_t kMaxShardBytes = 5'000'000'000;
 void require_replaceable(const std::string& path);
 
 // Replaces the folder as a whole: whoever opens it finds all of the old model or all of the new one, also
-// after a crash. `tokenizer` may be null. UsageError when something cannot be written, and as above.
+// after a crash. Companions of the tokenizer are written as they are. UsageError when something cannot be
+// written, and as above.
 void save_folder(const std::string& path, const FolderConfig& config, std::vector<OutgoingTensor> tensors,
-                 const data::Tokenizer* tokenizer, std::uint64_t max_shard_bytes = kMaxShardBytes);
+                 const FolderTokenizer& tokenizer, std::uint64_t max_shard_bytes = kMaxShardBytes);
 
 // Which tensors go into which file: in their order, no file above the limit unless it has one tensor only.
 std::vector<std::vector<OutgoingTensor>> shards_of(std::vector<OutgoingTensor> tensors,

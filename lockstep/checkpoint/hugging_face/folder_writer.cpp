@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/checkpoint/hugging_face/folder.h"
+#include "lockstep/data/tokenizer/utf8.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -21,8 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kIndex = "model.safetensors.index.json";
 // What files of such a folder are called, and those that a writer which died has left of them.
-constexpr std::array<std::string_view, 5> kNames = {"config.json", "generation_config.json", "model-",
-                                                    "model.safetensors", "tokenizer"};
+constexpr std::array<std::string_view, 4> kNames = {"config.json", "model-", "model.safetensors",
+                                                    "tokenizer"};
 
 std::string file_name(std::size_t shard, std::size_t count) {
   if (count == 1) return "model.safetensors";
@@ -30,7 +32,8 @@ std::string file_name(std::size_t shard, std::size_t count) {
 }
 
 bool is_written_here(const std::string& name) {
-  return std::ranges::any_of(kNames, [&](std::string_view known) { return name.starts_with(known); });
+  const auto begins_it = [&](std::string_view known) { return name.starts_with(known); };
+  return std::ranges::any_of(kNames, begins_it) || std::ranges::any_of(kCompanions, begins_it);
 }
 
 void make_folder(const fs::path& folder) {
@@ -77,16 +80,28 @@ void write_weights(const fs::path& folder, std::vector<std::vector<OutgoingTenso
   write_atomically((folder / kIndex).string(), index.dump(2) + "\n");
 }
 
-void write_tokenizer(const fs::path& folder, const FolderConfig& config, const data::Tokenizer& tokenizer) {
-  write_atomically((folder / "tokenizer.json").string(), tokenizer.serialized());
+std::string tokenizer_config(const FolderConfig& config, const data::Tokenizer& tokenizer) {
   nlohmann::ordered_json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                                  {"model_max_length", config.model.max_seq_len},
                                  {"clean_up_tokenization_spaces", false}};
-  if (config.end_of_text) {
-    const data::Token token = *config.end_of_text;
-    json["eos_token"] = tokenizer.decode(std::span(&token, 1));
+  const auto add = [&](const char* field, data::Token token) {
+    const std::string text = tokenizer.has(token) ? tokenizer.decode(std::span(&token, 1)) : "";
+    if (!text.empty() && data::valid_utf8_prefix(text) == text.size()) json[field] = text;
+  };
+  if (config.special.begin_of_text) add("bos_token", *config.special.begin_of_text);
+  if (!config.special.ends_of_text.empty()) add("eos_token", config.special.ends_of_text.front());
+  return json.dump(2) + "\n";
+}
+
+void write_texts(const fs::path& folder, const FolderConfig& config, const FolderTokenizer& tokenizer) {
+  std::map<std::string, std::string> texts = tokenizer.companions;
+  if (tokenizer.tokenizer != nullptr) {
+    texts["tokenizer.json"] = tokenizer.tokenizer->serialized();
+    texts.try_emplace(kTokenizerConfig, tokenizer_config(config, *tokenizer.tokenizer));
   }
-  write_atomically((folder / "tokenizer_config.json").string(), json.dump(2) + "\n");
+  texts.try_emplace(kGenerationConfig, to_generation_config_json(config));
+  texts["config.json"] = to_config_json(config);
+  for (const auto& [name, text] : texts) write_atomically((folder / name).string(), text);
 }
 
 }  // namespace
@@ -125,7 +140,7 @@ void require_replaceable(const std::string& path) {
 }
 
 void save_folder(const std::string& path, const FolderConfig& config, std::vector<OutgoingTensor> tensors,
-                 const data::Tokenizer* tokenizer, std::uint64_t max_shard_bytes) {
+                 const FolderTokenizer& tokenizer, std::uint64_t max_shard_bytes) {
   fs::path folder = fs::weakly_canonical(path);
   if (folder.filename().empty()) folder = folder.parent_path();
   const fs::path fresh = folder.string() + ".partial";
@@ -134,9 +149,7 @@ void save_folder(const std::string& path, const FolderConfig& config, std::vecto
   fs::remove_all(fresh, nothing_there);
   make_folder(fresh);
   write_weights(fresh, shards_of(std::move(tensors), max_shard_bytes));
-  if (tokenizer != nullptr) write_tokenizer(fresh, config, *tokenizer);
-  write_atomically((fresh / "generation_config.json").string(), to_generation_config_json(config));
-  write_atomically((fresh / "config.json").string(), to_config_json(config));
+  write_texts(fresh, config, tokenizer);
   replace_folder(folder, fresh);
 }
 

@@ -29,6 +29,17 @@ struct GenerateFlags {
   model::Sampling sampling = {.temperature = 0.8, .top_k = 200};
 };
 
+// A document also begins behind the end of another one.
+std::optional<data::Token> begin_of_text(const checkpoint::SpecialTokens& special) {
+  if (special.begin_of_text || special.ends_of_text.empty()) return special.begin_of_text;
+  return special.ends_of_text.front();
+}
+
+bool ends_text(const train::LoadedModel& loaded, data::Token token) {
+  const std::vector<std::uint32_t>& ends = loaded.special_tokens().ends_of_text;
+  return std::find(ends.begin(), ends.end(), token) != ends.end();
+}
+
 // What the model reads first: the prompt, or the begin of a document.
 std::vector<std::int32_t> first_tokens(const GenerateFlags& flags, const data::Tokenizer& tokenizer,
                                        const train::LoadedModel& loaded) {
@@ -38,8 +49,8 @@ std::vector<std::int32_t> first_tokens(const GenerateFlags& flags, const data::T
   }
   const std::vector<data::Token> encoded = tokenizer.encode(flags.prompt);
   std::vector<std::int32_t> tokens(encoded.begin(), encoded.end());
-  if (tokens.empty() && loaded.end_of_text()) {
-    tokens.push_back(static_cast<std::int32_t>(*loaded.end_of_text()));
+  if (const auto begin = begin_of_text(loaded.special_tokens()); tokens.empty() && begin) {
+    tokens.push_back(static_cast<std::int32_t>(*begin));
   }
   if (tokens.empty())
     throw UsageError("--prompt is empty, and the model has no token that begins a document");
@@ -71,7 +82,7 @@ int generate(const GenerateFlags& flags) {
     logits.resize(std::min<std::size_t>(logits.size(), tokenizer->vocab_size()));
     const std::uint64_t random = philox64(flags.seed, 0, static_cast<std::uint64_t>(i));
     const auto token = static_cast<data::Token>(model::choose_token(logits, flags.sampling, random));
-    if (token == loaded.end_of_text()) break;
+    if (ends_text(loaded, token)) break;
     const std::size_t printed = text.size();
     tokenizer->decode(std::span(&token, 1), text);
     print(std::cout, text.substr(printed));

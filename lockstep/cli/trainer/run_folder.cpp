@@ -179,15 +179,15 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
       folder_(made(run.job.dump_folder)),
       lock_(folder_ / kLock),
       goes_on_(goes_on || resumes_itself(run)),
-      tokenizer_(train::tokenizer_of(run.data)) {
+      tokenizer_(train::tokenizer_of(run)) {
   if (!goes_on) require_free(run);
-  if (!goes_on_ && tokenizer_) require_fitting(*tokenizer_, run);
+  if (!goes_on_ && tokenizer_.tokenizer) require_fitting(*tokenizer_.tokenizer, run);
   checkpoint::require_replaceable(model_folder());  // better than to find out after training
 }
 
 std::string RunFolder::tokenizer_digest() const {
-  if (!tokenizer_) return "";
-  const std::string text = tokenizer_->serialized();
+  if (!tokenizer_.tokenizer) return "";
+  const std::string text = tokenizer_.tokenizer->serialized();
   return to_text(hash_of(std::as_bytes(std::span(text))));
 }
 
@@ -356,7 +356,7 @@ void RunFolder::show(const train::StepReport& report) {
 }
 
 void RunFolder::save(const model::FlatLayout& whole, const at::Tensor& values) {
-  train::save_model(model_folder(), run_.model, whole, values, tokenizer_.get());
+  train::save_model(model_folder(), run_.model, whole, values, tokenizer_);
   tell_model();
 }
 

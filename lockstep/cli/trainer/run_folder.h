@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lockstep/base/file_lock.h"
+#include "lockstep/checkpoint/hugging_face/folder_tokenizer.h"
 #include "lockstep/cli/trainer/run_log.h"
-#include "lockstep/data/tokenizer/tokenizer.h"
 #include "lockstep/metrics/sink.h"
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/run.h"
@@ -93,9 +93,9 @@ class RunFolder {
   FileLock lock_;
   bool goes_on_;  // with what is in this folder
   double gemm_peak_gflops_ = 0;
-  std::uint64_t predicted_bytes_ = 0;           // the most that this process will need
-  std::int64_t page_faults_ = 0;                // of this process, until the last step
-  std::unique_ptr<data::Tokenizer> tokenizer_;  // null: the run has none
+  std::uint64_t predicted_bytes_ = 0;  // the most that this process will need
+  std::int64_t page_faults_ = 0;       // of this process, until the last step
+  checkpoint::FolderTokenizer tokenizer_;
   std::vector<std::unique_ptr<metrics::MetricsSink>> sinks_;
   std::optional<RunLog> log_;                     // since begin()
   std::vector<metrics::Scalar> since_last_step_;  // to be recorded with the next one

@@ -40,12 +40,13 @@ class SentencePieceTokenizer : public Tokenizer {
   }
 
   std::uint64_t vocab_size() const override { return static_cast<std::uint64_t>(processor_.GetPieceSize()); }
+  bool has(Token token) const override { return token < vocab_size(); }
   std::unique_ptr<Encoder> encoder() const override { return std::make_unique<PieceEncoder>(processor_); }
 
   void decode(std::span<const Token> tokens, std::string& text) const override {
     std::vector<int> ids;
     for (const Token token : tokens) {
-      if (token >= vocab_size()) {
+      if (!has(token)) {
         throw DataError(fmt::format("token {} is not in the vocabulary of {}", token, vocab_size()));
       }
       ids.push_back(static_cast<int>(token));

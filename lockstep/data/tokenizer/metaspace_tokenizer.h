@@ -9,6 +9,7 @@
 #include "lockstep/data/tokenizer/bpe_model.h"
 #include "lockstep/data/tokenizer/pair_table.h"
 #include "lockstep/data/tokenizer/tokenizer.h"
+#include "lockstep/data/tokenizer/vocabulary.h"
 
 namespace lockstep::data {
 
@@ -21,6 +22,7 @@ class MetaspaceTokenizer : public Tokenizer {
   MetaspaceTokenizer(BpeModel model, std::string serialized);
 
   std::uint64_t vocab_size() const override { return model_.tokens.size(); }
+  bool has(Token token) const override { return has_token(model_, token); }
   std::unique_ptr<Encoder> encoder() const override;
   void decode(std::span<const Token> tokens, std::string& text) const override;
   std::optional<Token> find(std::string_view token) const override;

@@ -31,6 +31,8 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   virtual std::uint64_t vocab_size() const = 0;  // all tokens are below
+  // Whether decode() takes it: a numbering may have holes.
+  virtual bool has(Token token) const = 0;
   virtual std::unique_ptr<Encoder> encoder() const = 0;
   // Appends the bytes of the tokens; those of a single token need not be valid UTF-8. The mark that some
   // tokenizers put before a text is dropped only when `text` is empty. DataError for a token that the

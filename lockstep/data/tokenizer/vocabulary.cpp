@@ -9,8 +9,12 @@
 
 namespace lockstep::data {
 
+bool has_token(const BpeModel& model, Token token) {
+  return token < model.tokens.size() && !model.tokens[token].empty();
+}
+
 const std::string& bytes_of(const BpeModel& model, Token token) {
-  if (token >= model.tokens.size() || model.tokens[token].empty()) {
+  if (!has_token(model, token)) {
     throw DataError(fmt::format("token {} is not in the vocabulary of {}", token, model.tokens.size()));
   }
   return model.tokens[token];

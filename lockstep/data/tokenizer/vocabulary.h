@@ -9,6 +9,8 @@
 
 namespace lockstep::data {
 
+bool has_token(const BpeModel& model, Token token);
+
 // DataError for a token that the model does not have.
 const std::string& bytes_of(const BpeModel& model, Token token);
 
