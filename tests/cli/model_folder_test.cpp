@@ -127,6 +127,23 @@ TEST_F(ModelFolder, BadPromptsGetOneSentence) {
   EXPECT_THAT(sentence(generate({"--promt", "a"}), 2), HasSubstr("--prompt"));
 }
 
+// Many tokens of this model have no text, and all are about equally likely.
+TEST_F(ModelFolder, TokensWithoutTextAreNeverChosen) {
+  const std::string run = folder_->path("holes");
+  ASSERT_EQ(run_program({"train", run_file_, "--model.vocab_size", "400", "--training.steps", "1",
+                         "--job.dump_folder", run})
+                .exit_code,
+            0);
+  auto tokenizer = nlohmann::json::parse(read_file(run + "/model/tokenizer.json"));
+  tokenizer["added_tokens"].push_back({{"id", 390}, {"content", "<|last|>"}, {"special", true}});
+  std::ofstream(run + "/model/tokenizer.json") << tokenizer.dump();
+  for (const char* seed : {"1", "2", "3"}) {
+    const Finished finished = run_program({"generate", run + "/model", "--temperature", "1000", "--top-k",
+                                           "0", "--prompt", "a", "--seed", seed});
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  }
+}
+
 TEST_F(ModelFolder, EveryTokenThatEndsATextDoes) {
   auto config = nlohmann::json::parse(read_file(model() + "/config.json"));
   config["eos_token_id"] = {256, 'g', 'e'};

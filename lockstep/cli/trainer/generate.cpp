@@ -40,6 +40,15 @@ bool ends_text(const train::LoadedModel& loaded, data::Token token) {
   return std::find(ends.begin(), ends.end(), token) != ends.end();
 }
 
+// What may be chosen: a vocabulary may be larger than what the tokenizer has words for, and have holes.
+std::vector<data::Token> choices(const train::LoadedModel& loaded, const data::Tokenizer& tokenizer) {
+  std::vector<data::Token> tokens;
+  for (data::Token token = 0; token < static_cast<std::uint64_t>(loaded.spec().vocab_size); ++token) {
+    if (tokenizer.has(token) || ends_text(loaded, token)) tokens.push_back(token);
+  }
+  return tokens;
+}
+
 // What the model reads first: the prompt, or the begin of a document.
 std::vector<std::int32_t> first_tokens(const GenerateFlags& flags, const data::Tokenizer& tokenizer,
                                        const train::LoadedModel& loaded) {
@@ -74,14 +83,16 @@ int generate(const GenerateFlags& flags) {
   // The last token is never read.
   const std::int64_t places = static_cast<std::int64_t>(unread.size()) + flags.max_tokens - 1;
   model::Decoder decoder(loaded.model(), loaded.parameters(), std::min(places, loaded.spec().max_seq_len));
+  const std::vector<data::Token> tokens = choices(loaded, *tokenizer);
+  std::vector<float> logits(tokens.size());
   std::string text = flags.prompt;
   print(std::cout, text);
   for (std::int64_t i = 0; i < flags.max_tokens && decoder.length() < loaded.spec().max_seq_len; ++i) {
-    // A vocabulary may be larger than what the tokenizer has words for.
-    std::vector<float> logits = decoder.read(unread);
-    logits.resize(std::min<std::size_t>(logits.size(), tokenizer->vocab_size()));
+    const std::vector<float> all = decoder.read(unread);
+    std::transform(tokens.begin(), tokens.end(), logits.begin(),
+                   [&](data::Token token) { return all[token]; });
     const std::uint64_t random = philox64(flags.seed, 0, static_cast<std::uint64_t>(i));
-    const auto token = static_cast<data::Token>(model::choose_token(logits, flags.sampling, random));
+    const data::Token token = tokens[model::choose_token(logits, flags.sampling, random)];
     if (ends_text(loaded, token)) break;
     const std::size_t printed = text.size();
     tokenizer->decode(std::span(&token, 1), text);
