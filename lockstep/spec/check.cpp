@@ -33,6 +33,8 @@ class Checker {
     if (!holds) refuse(place_of(keys), sentence);
   }
 
+  bool is_set(std::string_view key) const { return places_.contains(key); }
+
  private:
   std::string place_of(std::initializer_list<std::string_view> keys) const {
     for (const std::string_view key : keys) {
@@ -192,6 +194,20 @@ void check_parallelism(const RunSpec& run, const Checker& checker) {
                   run.comm.all_reduce));
 }
 
+// Who gives one of them expects losses. A frequency of 0 says that none are wanted for now.
+void check_validation(const RunSpec& run, const Checker& checker) {
+  const bool has_corpus = !run.data.validation.empty();
+  checker.require(
+      run.validation.freq == 0 || has_corpus, {"validation.freq"},
+      fmt::format("validation.freq = {} has nothing to validate on; name a corpus in data.validation, or "
+                  "leave it out",
+                  run.validation.freq));
+  checker.require(!has_corpus || !checker.is_set("data.validation") || checker.is_set("validation.freq"),
+                  {"data.validation"},
+                  "data.validation has no effect without validation.freq: set that to the steps between "
+                  "validation losses, such as 100, or to 0 for none");
+}
+
 void check_metrics(const RunSpec& run, const Checker& checker) {
   const std::filesystem::path folder = run.metrics.save_tb_folder;
   const bool inside = folder.is_relative() && std::find(folder.begin(), folder.end(), "..") == folder.end();
@@ -212,6 +228,7 @@ void check_run(const RunSpec& run, const Places& places) {
   check_data(run, checker);
   check_parallelism(run, checker);
   check_training(run, checker);
+  check_validation(run, checker);
   check_metrics(run, checker);
 }
 

@@ -42,7 +42,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world, 
       const AsyncFile try_out(folder, 1);
     }
     sources.feed.emplace(options);
-    if (run.validation.freq > 0 && !run.data.validation.empty()) {
+    if (run.validation.freq > 0) {
       sources.validation.emplace(validation_feed(run));
     }
     if (!is_new || run.checkpoint.initial_load_path.empty()) return;

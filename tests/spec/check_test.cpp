@@ -86,6 +86,20 @@ TEST(CheckRun, ComparesTrainingKeys) {
               HasSubstr("32 or 64"));
 }
 
+TEST(CheckRun, AValidationHasACorpusAndAFrequency) {
+  EXPECT_EQ(
+      error_of("[validation]\nfreq = 100"),
+      "run.toml:2: validation.freq = 100 has nothing to validate on; name a corpus in data.validation, or "
+      "leave it out");
+  EXPECT_EQ(
+      error_of("[data]\nvalidation = [\"corpus\"]"),
+      "run.toml:2: data.validation has no effect without validation.freq: set that to the steps between "
+      "validation losses, such as 100, or to 0 for none");
+  EXPECT_NO_THROW(parse_run("[data]\nvalidation = [\"corpus\"]\n[validation]\nfreq = 100", "run.toml"));
+  EXPECT_NO_THROW(parse_run("[data]\nvalidation = [\"corpus\"]\n[validation]\nfreq = 0", "run.toml"));
+  EXPECT_NO_THROW(parse_run("[data]\nvalidation = []\n[validation]\nfreq = 0", "run.toml"));
+}
+
 TEST(CheckRun, ComparesKeysOfTheLayout) {
   EXPECT_EQ(error_of("[parallelism]\nlanes = 6"),
             "run.toml:2: parallelism.lanes = 6 must be a power of two, such as 4 or 8");

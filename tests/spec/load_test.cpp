@@ -31,6 +31,7 @@ ffn_width = 1024
 vocab_size = 4096
 [data]
 train = ["data/kjv", { path = "data/more", weight = 2.0 }]
+validation = ["data/kjv_validation"]
 tokenizer = "data/kjv.tokenizer.json"
 [training]
 steps = 600
