@@ -3,6 +3,9 @@
 // Training with ranks gives what one process gives: to the bit where the order of addition is the same.
 #include "lockstep/parallel/data/distributed_data_parallel.h"
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,6 +13,8 @@
 
 #include <ATen/ops/allclose.h>
 #include <gtest/gtest.h>
+
+#include "lockstep/base/deadline.h"
 
 #include "tests/parallel/nets.h"
 #include "tests/support/ranks.h"
@@ -206,6 +211,43 @@ TEST(DistributedDataParallel, KeepsGradientsInOneBucketFromStepToStep) {
       EXPECT_EQ(net->out.grad().strides(), net->out.strides());
       const auto [low, high] = std::minmax_element(now.begin(), now.end());
       EXPECT_LT(static_cast<const char*>(*high) - static_cast<const char*>(*low), 2048);
+    }
+  });
+}
+
+// Of a tensor that another thread may be writing.
+float first_value(const at::Tensor& tensor) {
+  return std::atomic_ref(*tensor.data_ptr<float>()).load(std::memory_order_acquire);
+}
+
+// A hook in the middle of the pass waits for the average of what backward has left behind.
+TEST(DistributedDataParallel, AveragesWhileBackwardStillRuns) {
+  constexpr std::array kGradients = {1.0F, 2.0F, 6.0F};  // by rank
+  constexpr float kAverage = 3.0F;
+  run_ranks(static_cast<int>(kGradients.size()), [&](comm::Communicator& group) {
+    const std::shared_ptr<Net> net = net_of(0);
+    const DistributedDataParallel ddp(net, group, {.bucket_bytes = 1});
+    bool reached_the_first = false;
+    net->in.register_hook([&](const at::Tensor&) { reached_the_first = true; });
+    bool averaged_the_last = false;
+    const auto middle = [&](const at::Tensor&) {
+      EXPECT_FALSE(reached_the_first);
+      const Deadline deadline = Deadline::after(std::chrono::seconds(30));
+      while (!averaged_the_last && !deadline.passed()) {
+        averaged_the_last = first_value(net->out_bias.grad()) == kAverage;
+      }
+    };
+    for (int pass = 0; pass < 2; ++pass) {
+      zero_gradients(*net, /*set_to_none=*/false);
+      reached_the_first = averaged_the_last = false;
+      const at::Tensor hidden = net->in.sum().add(net->in_bias.sum());
+      // The second pass has its buckets in the order in which the first has reached them.
+      if (pass == 1) hidden.register_hook(middle);
+      const float mine = kGradients[static_cast<std::size_t>(group.rank())];
+      const at::Tensor last = net->out_bias.mul(mine).sum().add(net->out.sum()).add(net->scale);
+      hidden.add(last).backward();
+      EXPECT_TRUE(reached_the_first);
+      EXPECT_EQ(averaged_the_last, pass == 1);
     }
   });
 }

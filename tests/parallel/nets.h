@@ -27,7 +27,7 @@ inline at::Tensor values(at::IntArrayRef sizes, int seed, at::ScalarType dtype) 
   return at::arange(count, at::kDouble).mul(0.7).add(1.3 * seed).sin().mul(0.5).to(dtype).reshape(sizes);
 }
 
-// Parameters are registered in another order than backward reaches them. `spare` takes part on demand.
+// Parameters are registered in another order than backward reaches them.
 struct Net : torch::nn::Module {
   Net(int seed, at::ScalarType dtype) {
     out_bias = register_parameter("out_bias", values({5}, seed, dtype));
