@@ -134,7 +134,7 @@ TEST_P(VectorsOnEveryTarget, AgreeWithTheirTwins) {
     std::vector<double> squares_twin(squares.size());
     sums_of_squares(values, squares);
     sums_of_squares_reference(values, squares_twin);
-    for (std::size_t i = 0; i < squares.size(); ++i) EXPECT_NEAR(squares[i], squares_twin[i], 1e-9);
+    EXPECT_EQ(squares, squares_twin);
     EXPECT_NEAR(sum_of(values), sum_of_reference(values), 1e-9 * static_cast<double>(count));
     std::vector<float> twin = values;
     scale(values, 0.3F);

@@ -17,23 +17,39 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Four sums of doubles side by side: as many additions are under way at any time.
-constexpr std::size_t kSums = 4;
+// Sums of doubles side by side: four vectors of the widest kind, so that as many additions are under way at
+// any time. Narrower ones are more of them: every processor adds in the same order, and finds the same norm.
+constexpr std::size_t kSums = 32;
+
+// The four vectors, then the halves of what is left.
+HWY_INLINE double sum_of_sums(double* sums) {
+  constexpr std::size_t kWidest = kSums / 4;
+  for (std::size_t i = 0; i < kWidest; ++i) {
+    sums[i] = (sums[i] + sums[kWidest + i]) + (sums[2 * kWidest + i] + sums[3 * kWidest + i]);
+  }
+  for (std::size_t half = kWidest / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) sums[i] += sums[half + i];
+  }
+  return sums[0];
+}
 
 template <typename Term>
 HWY_INLINE double summed(const float* values, std::size_t count, Term term) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> f;
-  const std::size_t lanes = hn::Lanes(d);
-  hn::Vec<decltype(d)> sums[kSums] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  constexpr hn::CappedTag<double, kSums / 4> d;
+  constexpr hn::Rebind<float, decltype(d)> f;
+  constexpr std::size_t kLanes = hn::MaxLanes(d);
+  constexpr std::size_t kVectors = kSums / kLanes;
+  hn::Vec<decltype(d)> vectors[kVectors];
+  for (auto& vector : vectors) vector = hn::Zero(d);
   std::size_t i = 0;
-  for (; i + kSums * lanes <= count; i += kSums * lanes) {
-    for (std::size_t j = 0; j < kSums; ++j) {
-      sums[j] = hn::Add(sums[j], term(d, hn::PromoteTo(d, hn::LoadU(f, values + i + j * lanes))));
+  for (; i + kSums <= count; i += kSums) {
+    for (std::size_t j = 0; j < kVectors; ++j) {
+      vectors[j] = hn::Add(vectors[j], term(d, hn::PromoteTo(d, hn::LoadU(f, values + i + j * kLanes))));
     }
   }
-  const auto total = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
-  double sum = hn::GetLane(hn::SumOfLanes(d, total));
+  double sums[kSums];
+  for (std::size_t j = 0; j < kVectors; ++j) hn::StoreU(vectors[j], d, sums + j * kLanes);
+  double sum = sum_of_sums(sums);
   const hn::CappedTag<double, 1> one;
   for (; i < count; ++i) sum += hn::GetLane(term(one, hn::Set(one, double{values[i]})));
   return sum;

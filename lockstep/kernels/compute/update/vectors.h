@@ -25,7 +25,8 @@ void scale(std::span<float> values, float factor);
 // The place of the first value that is infinite or not a number.
 std::optional<std::size_t> first_not_finite(std::span<const float> values);
 
-// The same in plain C++: the twins that tests compare with.
+// The same in plain C++: the twins that tests compare with. The sums of squares have the same bits, on every
+// processor: ranks that clip copies of one gradient must agree on its norm.
 void sums_of_squares_reference(std::span<const float> values, std::span<double> sums);
 double sum_of_reference(std::span<const float> values);
 void scale_reference(std::span<float> values, float factor);
