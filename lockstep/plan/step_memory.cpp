@@ -205,9 +205,13 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span
           .checkpoint = checkpoint_memory(run, world, updated)};
 }
 
+bool mirrors_shares(const spec::RunSpec& run) {
+  return run.zero.offload == spec::Offload::none;
+}
+
 std::uint64_t mirror_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of) {
   const Share share = share_of(run, world, rank, host_of);
-  if (share.zero_stage == 0 || share.copies_on_hosts) return 0;
+  if (!mirrors_shares(run) || share.zero_stage == 0 || share.copies_on_hosts) return 0;
   const std::uint64_t elements = rounded_up(parameters_of(run, share).updated, share.sharers);
   const std::uint64_t value_and_gradient = 2 * sizeof(float);
   return mirrored_shares(mesh_of(run, world), rank, host_of) * elements *

@@ -27,6 +27,10 @@ struct StepMemory {
 // data_grid().
 StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span<const int> host_of = {});
 
+// Whether ranks of an elastic run mirror each other's shares of the state, in memory: not where a disk has
+// what the optimizer remembers, because memory has no room for it.
+bool mirrors_shares(const spec::RunSpec& run);
+
 // What the same rank needs beside it in an elastic run: the shares of the state that it mirrors, and their
 // gradients.
 std::uint64_t mirror_memory(const spec::RunSpec& run, int world, Rank rank,

@@ -126,7 +126,7 @@ std::vector<Key> training() {
       row<in, &Training::max_bad_steps>(
           "max_bad_steps",
           "the run stops after this many steps in a row with a gradient that is "
-          "not finite",
+          "not finite; in fp16 those that halve loss_scale do not count",
           {kPositive}),
       row<in, &Training::threads>(
           "threads", "threads of a worker; 0: as the environment says, or cores of the host / its workers",

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/file_lock.h"
+#include "lockstep/kernels/compute/arithmetic.h"
 #include "lockstep/schedule/pipeline/csv.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
@@ -47,6 +48,16 @@ Rank first_other(std::int64_t mine, const comm::Communicator& world) {
   const std::vector<std::int64_t> all = gathered(mine, world);
   const auto other = std::ranges::find_if(all, [&](std::int64_t value) { return value != all.front(); });
   return other == all.end() ? -1 : static_cast<Rank>(other - all.begin());
+}
+
+// On all ranks: what a rank says.
+std::string text_of(Rank rank, std::string_view mine, const comm::Communicator& world) {
+  std::vector<std::int64_t> letters;
+  if (world.rank() == rank) letters.assign(mine.begin(), mine.end());
+  const std::vector<std::int64_t> said = gathered_lists(letters, world)[static_cast<std::size_t>(rank)];
+  std::string text;
+  for (const std::int64_t letter : said) text += static_cast<char>(letter);
+  return text;
 }
 
 // What other ranks hear of an error: enough to end in the same way.
@@ -167,6 +178,19 @@ void require_same_run(const spec::RunSpec& run, const comm::Communicator& world)
                                 "and the same flags",
                                 other));
   }
+}
+
+void require_same_arithmetic(const spec::RunSpec& run, const comm::Communicator& world) {
+  if (!run.comm.exact || world.size() == 1) return;
+  const kernels::Arithmetic& mine = kernels::arithmetic_of(run.training.dtype);
+  const Rank other = first_other(number_of(mine.digest), world);
+  if (other < 0) return;
+  const std::string names[] = {text_of(0, mine.name, world), text_of(other, mine.name, world)};
+  refuse_together(
+      world,
+      fmt::format("rank {} computes with {} and rank 0 with {}, which give other last bits: use processors "
+                  "of one kind, or do without the same bits on any layout with --comm.exact false",
+                  other, names[1], names[0]));
 }
 
 void require_same_schedule(const plan::PipelinePlan& plan, const comm::Communicator& world) {

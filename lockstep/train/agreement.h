@@ -50,6 +50,10 @@ void part(const comm::Communicator& world);
 // (spec::common_to_workers).
 void require_same_run(const spec::RunSpec& run, const comm::Communicator& world);
 
+// The same of processors, unless the run does without exact sums (comm.exact): lanes have the same bits
+// whoever computes them only where kernels give the same.
+void require_same_arithmetic(const spec::RunSpec& run, const comm::Communicator& world);
+
 // The same of what files say: the schedule that one gives, and the data. Of these, samples of the first step
 // and of the last are compared.
 void require_same_schedule(const plan::PipelinePlan& plan, const comm::Communicator& world);

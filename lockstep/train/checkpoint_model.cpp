@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,14 @@ at::Tensor values_of(checkpoint::Checkpoint& from, const model::ParameterSpec& p
   return all;
 }
 
+// The checkpoint of step 0.
+std::optional<std::string> first_state_in(const checkpoint::CheckpointStore& store) {
+  for (const checkpoint::Listed& listed : store.committed()) {
+    if (listed.step == 0) return listed.path;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void export_model(const std::string& checkpoint, const std::string& folder, const ExportOptions& options) {
@@ -60,6 +69,10 @@ void export_model(const std::string& checkpoint, const std::string& folder, cons
 }
 
 std::string import_model(const std::string& folder, const std::string& store_folder) {
+  checkpoint::CheckpointStore store(store_folder);
+  if (const auto there = first_state_in(store)) {
+    throw UsageError(fmt::format("{} is there already: choose another folder, or remove it first", *there));
+  }
   const checkpoint::ModelFolder from(folder);
   spec::RunSpec run;
   run.model = from.config().model;
@@ -76,7 +89,6 @@ std::string import_model(const std::string& folder, const std::string& store_fol
                       .elements = {.length = values.size(), .distance = values.size()},
                       .values = [place] { return std::span<const float>(place); }});
   });
-  checkpoint::CheckpointStore store(store_folder);
   const std::string id = "import";
   store.begin(0, id);
   try {
@@ -90,7 +102,9 @@ std::string import_model(const std::string& folder, const std::string& store_fol
     store.abandon(0, id);
     throw;
   }
-  return store.committed().front().path;
+  const auto made = first_state_in(store);
+  LOCKSTEP_CHECK(made.has_value(), "what was committed is not in " + store_folder);
+  return *made;
 }
 
 }  // namespace lockstep::train

@@ -21,7 +21,7 @@ struct ExportOptions {
 void export_model(const std::string& checkpoint, const std::string& folder, const ExportOptions& options);
 
 // Makes the weights of such a folder a checkpoint of step 0 in `store`, to begin runs with; returns its path.
-// It has nothing of an optimizer.
+// It has nothing of an optimizer. UsageError when there is one of that step already.
 std::string import_model(const std::string& folder, const std::string& store);
 
 }  // namespace lockstep::train

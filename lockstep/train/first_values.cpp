@@ -6,7 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
-#include "lockstep/checkpoint/store/reader.h"
+#include "lockstep/checkpoint/store/continuation.h"
 #include "lockstep/checkpoint/store/store.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/parallel/tensor/shards.h"
@@ -41,21 +41,30 @@ void assign(const Holding& holding, Weights& weights, std::size_t in_whole, std:
 
 }  // namespace
 
-FirstValues::FirstValues(const std::string& path, const spec::Model& model) : path_(path), model_(model) {
-  if (is_checkpoint(path)) {
-    path_ = checkpoint::find_checkpoint(path);
-    return;
-  }
-  folder_.emplace(path);
-  require_same_model(*folder_, model);
+std::string first_values_folder(const std::string& path) {
+  return is_checkpoint(path) ? checkpoint::find_checkpoint(path) : path;
 }
 
-void FirstValues::load(const Holding& holding, Weights& weights) const {
+FirstValues::FirstValues(const std::string& path, const spec::Model& model)
+    : path_(first_values_folder(path)), model_(model) {
+  if (is_checkpoint(path)) {
+    const checkpoint::Manifest& manifest = checkpoint_.emplace(path_).manifest();
+    require_same_model(checkpoint::saved_run(manifest, path_).model, path_ + "/manifest.json", model);
+    return;
+  }
+  folder_.emplace(path_);
+  require_same_model(folder_->config().model, path_ + "/config.json", model);
+}
+
+void FirstValues::load(const Holding& holding, Weights& weights) {
   if (folder_) return load_folder(holding, weights);
-  together(holding.groups.world, [&] {
-    checkpoint::Checkpoint from(path_);
-    load_values(from, holding, weights);
-  });
+  load_checkpoint(holding, weights);
+}
+
+void FirstValues::load_checkpoint(const Holding& holding, Weights& weights) {
+  constexpr int kAll = 0;  // every rank has read the manifest of the whole
+  require_same_first_values(checkpoint_->manifest_hash(), kAll, path_, holding.groups.world);
+  together(holding.groups.world, [&] { train::load_values(*checkpoint_, holding, weights); });
 }
 
 void FirstValues::load_folder(const Holding& holding, Weights& weights) const {

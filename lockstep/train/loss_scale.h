@@ -22,6 +22,8 @@ class LossScale {
 
   double value() const { return value_; }
   std::int64_t good_steps() const { return good_steps_; }  // since it has changed
+  // A step whose gradients are not finite is answered by a smaller one.
+  bool can_fall() const { return dynamic_ && value_ > least_; }
   // As it was when it had these.
   void restore(double value, std::int64_t good_steps) {
     if (!dynamic_) return;

@@ -82,7 +82,7 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
   save_model(path, spec, layout, nn::dtype_of(values), source, tokenizer);
 }
 
-void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model& spec) {
+void require_same_model(const spec::Model& there, const std::string& file, const spec::Model& spec) {
   const auto lines_of = [&](spec::Model model) {
     model.preset = spec.preset;
     model.dropout = spec.dropout;
@@ -99,12 +99,11 @@ void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model
     return std::istringstream(spec::to_toml(run));
   };
   std::istringstream ours = lines_of(spec);
-  std::istringstream theirs = lines_of(folder.config().model);
+  std::istringstream theirs = lines_of(there);
   for (std::string mine, other; std::getline(ours, mine) && std::getline(theirs, other);) {
     if (mine == other) continue;
     throw UsageError(
-        fmt::format("{}/config.json says {}, but [model] of the run says {}: write the former there",
-                    folder.path(), other, mine));
+        fmt::format("{} says {}, but [model] of the run says {}: write the former there", file, other, mine));
   }
 }
 

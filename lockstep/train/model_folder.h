@@ -29,9 +29,9 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
 void save_model(const std::string& path, const spec::Model& spec, const model::FlatLayout& layout,
                 const at::Tensor& values, const checkpoint::FolderTokenizer& tokenizer);
 
-// UsageError naming the first key of [model] that the folder's configuration contradicts. Dropout may differ,
-// and so may the longest sequence: where it shapes tensors, load_values() tells.
-void require_same_model(const checkpoint::ModelFolder& folder, const spec::Model& spec);
+// UsageError naming the first key of [model] that `file`, which describes the model `there`, contradicts.
+// Dropout may differ, and so may the longest sequence: where it shapes tensors, whoever loads them tells.
+void require_same_model(const spec::Model& there, const std::string& file, const spec::Model& spec);
 
 // Takes the values of a parameter of the whole layout; they are gone afterwards.
 using ParameterSink = std::function<void(std::size_t parameter, std::span<const float> values)>;

@@ -98,21 +98,65 @@ struct Attempt {
   std::string why;                 // then
 };
 
+// What tells a checkpoint from all others: its step, and both halves of the hash of its manifest. Nothing
+// when there is none.
+using Identity = std::vector<std::int64_t>;
+
+Identity identity_of(const std::optional<checkpoint::Checkpoint>& from) {
+  if (!from) return {};
+  const Hash& hash = from->manifest_hash();
+  return {from->manifest().progress.step, static_cast<std::int64_t>(hash.high),
+          static_cast<std::int64_t>(hash.low)};
+}
+
+std::string described(const Identity& identity) {
+  const Hash hash = {static_cast<std::uint64_t>(identity[1]), static_cast<std::uint64_t>(identity[2])};
+  return fmt::format("step {} with manifest {}", identity[0], to_text(hash));
+}
+
+// Of the checkpoints that ranks have opened, all ranks together; none when all who have one have the same.
+std::optional<std::string> difference_of(const std::optional<checkpoint::Checkpoint>& mine,
+                                         const comm::Communicator& world) {
+  const std::vector<Identity> all = gathered_lists(identity_of(mine), world);
+  const auto has_one = [](const Identity& identity) { return !identity.empty(); };
+  const auto first = std::ranges::find_if(all, has_one);
+  const auto other = std::ranges::find_if(
+      all, [&](const Identity& identity) { return has_one(identity) && identity != *first; });
+  if (other == all.end()) return std::nullopt;
+  return fmt::format("rank {} finds {} to go on from, but rank {} {}: it must be one checkpoint on all hosts",
+                     other - all.begin(), described(*other), first - all.begin(), described(*first));
+}
+
 // `path` is null when this rank does not see it.
 Attempt try_to_resume(const std::string* path, const Expected& expected, const Holding& holding,
                       Weights& weights) {
   const comm::Communicator& world = holding.groups.world;
+  std::optional<checkpoint::Checkpoint> from;
   Attempt attempt;
-  together(world, [&] {
-    try {
-      if (path == nullptr) throw DataError("this rank does not see it: all ranks need the same folder");
-      checkpoint::Checkpoint from(*path);
-      require_expected(from, expected, world.rank() == 0);
-      load_state(from, holding, weights);
-      attempt.resumed = {from.path(), from.manifest().progress};
-    } catch (const DataError& error) {
-      attempt.why = error.what();
-    }
+  const auto try_together = [&](const std::function<void()>& body) {
+    together(world, [&] {
+      try {
+        body();
+      } catch (const DataError& error) {
+        attempt.why = error.what();
+      }
+    });
+  };
+  try_together([&] {
+    if (path == nullptr) throw DataError("this rank does not see it: all ranks need the same folder");
+    from.emplace(*path);
+  });
+  if (const auto difference = difference_of(from, world)) {
+    // In a run's own store a writer that was given up may replace one while ranks look: there are others.
+    if (expected.run.checkpoint.resume != kAuto) refuse_together(world, *difference);
+    attempt.why = *difference;
+    from.reset();
+  }
+  try_together([&] {
+    if (!from) return;
+    require_expected(*from, expected, world.rank() == 0);
+    load_state(*from, holding, weights);
+    attempt.resumed = {from->path(), from->manifest().progress, from->manifest().arithmetic};
   });
   if (!attempt.resumed) log::warning("passed over a checkpoint that is not good: " + attempt.why);
   std::int64_t failures = attempt.resumed ? 0 : 1;

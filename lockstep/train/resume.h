@@ -29,6 +29,7 @@ std::string resume_later(const spec::Checkpoint& checkpoint, const std::string& 
 struct Resumed {
   std::string path;
   checkpoint::Progress progress;
+  std::string arithmetic = {};  // with which it was computed, as in its manifest
 };
 
 // What a checkpoint must be for the run to go on with it.
@@ -42,7 +43,7 @@ struct Expected {
 // Gives values and moments what a checkpoint has. All ranks of the holding's world call it together. For
 // "auto" one that turns out to be bad is passed over with a warning, and the next older one is taken. None
 // when there is nothing to resume. UsageError when the run is another one (checkpoint/store/continuation.h),
-// DataError when none is good.
+// or when ranks find different ones at a path; DataError when none is good.
 std::optional<Resumed> resume(const std::string& folder, const Expected& expected, const Holding& holding,
                               Weights& weights);
 

@@ -14,6 +14,7 @@
 #include "lockstep/base/failpoint.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
+#include "lockstep/plan/step_memory.h"
 #include "lockstep/spec/lr_schedule.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/train/agreement.h"
@@ -93,7 +94,9 @@ class Training::Impl {
         speeds_(run.elastic, world, work_of_ranks(plan::mesh_of(run, world.size()))),
         loss_scale_(run.training) {
     reached_.progress.loss_scale = loss_scale_.value();
-    if (hooks_.agree && Mirror::is_needed(holding_)) mirror_.emplace(holding_, weights_);
+    if (hooks_.agree && plan::mirrors_shares(run) && Mirror::is_needed(holding_)) {
+      mirror_.emplace(holding_, weights_);
+    }
     world.limit_peer_memory(kPeerMemory);
     if (sources_.validation) {
       validation_.emplace(run, *sources_.validation, model_, holding_, sources_.pipeline, weights_);
@@ -140,7 +143,8 @@ class Training::Impl {
     LOCKSTEP_FAILPOINT("train.ended");
     summary.checkpoint = boundary.finish(progress);
     if (hooks_.trained && !checkpointer) {
-      hooks_.trained(holding_.whole, weights_.gather_working(world_.rank() == 0));
+      const at::Tensor values = weights_.gather_working(world_.rank() == 0);
+      together(world_, [&] { hooks_.trained(holding_.whole, values); });
     }
     summary.trace = end_trace();
     LOCKSTEP_FAILPOINT("train.finished");
@@ -218,6 +222,7 @@ class Training::Impl {
       if (!sources_.first_values) sources_.first_values.emplace(path, run_.model);
     });
     sources_.first_values->load(holding_, weights_);
+    sources_.first_values.reset();
   }
 
   std::optional<Resumed> resume() {
@@ -355,13 +360,15 @@ class Training::Impl {
 
   // What the run has reached with this step.
   Reached after(const StepReport& report) const {
+    // The scale is being found: such steps are no sign that the training has gone wrong.
+    const bool is_adapting = loss_scale_.can_fall();
     LossScale loss_scale = loss_scale_;
     loss_scale.record(report.updated);
     const checkpoint::Progress& before = reached_.progress;
     return {.progress = {.step = report.step,
                          .data_position = static_cast<std::uint64_t>(report.step) * feed_.samples_per_step(),
                          .bad_steps = before.bad_steps + (report.updated ? 0 : 1),
-                         .bad_in_a_row = report.updated ? 0 : before.bad_in_a_row + 1,
+                         .bad_in_a_row = report.updated ? 0 : before.bad_in_a_row + (is_adapting ? 0 : 1),
                          .loss_scale = loss_scale.value(),
                          .good_steps = loss_scale.good_steps(),
                          .loss = report.loss},

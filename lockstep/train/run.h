@@ -98,7 +98,7 @@ struct RunHooks {
   std::stop_token lost = {};
 
   // At the end of a run without checkpoints, also of one that was stopped: on every rank or on none, on rank
-  // 0 with all parameters in the dtype that blocks compute with.
+  // 0 with all parameters in the dtype that blocks compute with. What it raises ends the run on all ranks.
   std::function<void(const model::FlatLayout& whole, const at::Tensor& values)> trained = nullptr;
   // After that, at the end of any run; nobody returns before all have. What it raises ends the run on all
   // ranks.

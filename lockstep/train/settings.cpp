@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/counted.h"
+#include "lockstep/kernels/compute/arithmetic.h"
 #include "lockstep/spec/write.h"
 #include "lockstep/train/model_of.h"
 
@@ -89,6 +90,7 @@ checkpoint::Manifest manifest_of(const spec::RunSpec& run, int world) {
   manifest.tensor_lanes = resolved.parallelism.tensor_lanes;
   manifest.configuration = spec::to_toml(resolved);
   manifest.written_by = layout_in_words(resolved, world);
+  manifest.arithmetic = to_text(kernels::arithmetic_of(run.training.dtype));
   return manifest;
 }
 

@@ -49,6 +49,7 @@ Sources open_sources(const spec::RunSpec& run, const comm::Communicator& world, 
     sources.first_values.emplace(run.checkpoint.initial_load_path, run.model);
   });
   require_same_run(run, world);
+  require_same_arithmetic(run, world);
   require_same_schedule(sources.pipeline, world);
   require_same_data(*sources.feed, options.shape, run.training.steps, world);
   return sources;

@@ -36,6 +36,7 @@ TEST(FormatDocument, ShowsWhatIsWritten) {
   manifest.configuration = "[training]\nsteps = 200\n";
   manifest.data_digest = "5f0e";
   manifest.written_by = "2 workers, tensor 2";
+  manifest.arithmetic = "AVX3, oneDNN 2.6.3 for avx512_core_bf16 (8d1c7f0b5e2a94c3f6071b2c3d4e5f60)";
   for (const auto& tensor : tensors) manifest.tensors.push_back(tensor.logical);
   testing::save(store, disk, tensors,
                 {{{0, {0, 1, 3, 2}}, {1, {0, 1, 3, 2}}}, {{0, {1, 2, 3, 2}}, {1, {1, 2, 3, 2}}}}, manifest);

@@ -68,6 +68,21 @@ TEST_F(ElasticResume, ItsOwnCheckpointIsTakenOnceThereIsOne) {
   EXPECT_THAT(finished.output, HasSubstr("resumed " + folder_.path("on") + "/checkpoints/step-"));
 }
 
+// There is no mirror of it: memory has no room for what is on a disk.
+TEST_F(ElasticResume, AShareOnADiskIsTakenFromTheNewestCheckpoint) {
+  const Flags on_disk = {"--zero.offload",        "disk", "--parallelism.zero_stage", "1",
+                         "--checkpoint.interval", "5"};
+  train_whole(on_disk);
+  Flags flags = on_disk;
+  flags.insert(flags.end(), {"--workers", "2"});
+  Program program(flags_of("lost", flags));
+  wait_for_a_checkpoint("lost");
+  ::kill(workers_of("lost").back(), SIGKILL);
+  const Finished finished = program.finish();
+  expect_whole("lost", finished);
+  EXPECT_THAT(finished.output, HasSubstr("resumed " + folder_.path("lost") + "/checkpoints/step-"));
+}
+
 TEST_F(ElasticResume, WeightsThatItWasBegunWithAreTakenAgain) {
   ASSERT_EQ(run_program(flags_of("first", {"--training.steps", "20"})).exit_code, 0);
   const Flags from = {"--init-from", folder_.path("first")};

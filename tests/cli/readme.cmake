@@ -13,3 +13,9 @@ lockstep_output_test(readme.example "rank 1 of 2: 2 4 1"
 add_test(NAME readme.example_ends_with_the_code_of_the_error
   COMMAND sh -c "RANK=x \"$1\"; test $? -eq 2" sh $<TARGET_FILE:readme_example>)
 set_tests_properties(readme.example readme.example_ends_with_the_code_of_the_error PROPERTIES LABELS multi RUN_SERIAL ON TIMEOUT 120)
+
+if(LOCKSTEP_TRAIN)
+  add_test(NAME readme.default_job
+    COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/readme_default_job.py $<TARGET_FILE:lockstep> ${PROJECT_SOURCE_DIR})
+  set_tests_properties(readme.default_job PROPERTIES LABELS slow RUN_SERIAL ON TIMEOUT 1800)
+endif()

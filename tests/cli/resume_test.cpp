@@ -214,6 +214,42 @@ TEST_F(ResumedProgram, WhatCannotBeResumedIsSaidInASentence) {
   EXPECT_EQ(steps_of("whole").size(), 100U) << "nothing was touched";
 }
 
+// As on hosts where one path has two contents.
+TEST_F(ResumedProgram, RanksThatFindDifferentCheckpointsAreTold) {
+  ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
+  const std::string checkpoints = folder_.path("whole") + "/checkpoints";
+  const std::int64_t oldest = oldest_of("whole");
+  ASSERT_LT(oldest, 100);
+  std::filesystem::create_directories(folder_.path("host0"));
+  std::filesystem::create_directories(folder_.path("host1"));
+  constexpr auto kAll = std::filesystem::copy_options::recursive;
+  std::filesystem::copy(checkpoints + "/step-100", folder_.path("host0") + "/weights", kAll);
+  std::filesystem::copy(fmt::format("{}/step-{}", checkpoints, oldest), folder_.path("host1") + "/weights",
+                        kAll);
+  const auto launched = [&](const std::string& key) {
+    return run_shell("\"$LOCKSTEP\" launch -n 2 -- sh -c 'cd " + folder_.path("host") +
+                     "$RANK; exec \"$LOCKSTEP\" train " + run_ + " " + key + " weights " +
+                     fmt::format("{}", fmt::join(flags_of("apart", {}), " ")) + "'");
+  };
+  const Finished resumed = launched("--resume");
+  EXPECT_EQ(resumed.exit_code, 2) << resumed.output << resumed.error_output;
+  EXPECT_THAT(
+      resumed.error_output,
+      ContainsRegex(fmt::format("lockstep: rank 1 finds step {} with manifest [0-9a-f]+ to go on from, "
+                                "but rank 0 step 100 with manifest [0-9a-f]+: it must be one",
+                                oldest)));
+  const Finished begun = launched("--init-from");
+  EXPECT_EQ(begun.exit_code, 2) << begun.output << begun.error_output;
+  EXPECT_THAT(begun.error_output,
+              HasSubstr("lockstep: rank 1 reads other weights than rank 0: weights must"));
+  EXPECT_THAT(steps_of("apart"), ::testing::IsEmpty());
+
+  std::filesystem::remove_all(folder_.path("host1") + "/weights");
+  std::filesystem::copy(folder_.path("host0") + "/weights", folder_.path("host1") + "/weights", kAll);
+  const Finished same = launched("--resume");
+  EXPECT_EQ(same.exit_code, 0) << same.error_output;
+}
+
 // What comes after the newer ones would be lost among them.
 TEST_F(ResumedProgram, ARunDoesNotGoBackInItsOwnFolder) {
   ASSERT_EQ(train_to_the_end("whole", {"--training.threads", "1"}).exit_code, 0);
@@ -242,6 +278,39 @@ TEST_F(ResumedProgram, ARunDoesNotGoBackInItsOwnFolder) {
   EXPECT_EQ(hash_of("whole"), hash);
 }
 
+TEST_F(ResumedProgram, WhatARunBeginsWithIsNotRemovedForIt) {
+  ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
+  const std::string run = folder_.path("whole");
+  const std::string checkpoints = run + "/checkpoints";
+  const std::string newest = checkpoints + "/step-100";
+  std::filesystem::create_directory_symlink(run, folder_.path("link"));
+  const std::vector<std::string> before = test::names_in(checkpoints);
+  const auto begin = [&](const std::string& path, const Flags& more) {
+    Flags flags = {"--init-from", path, "--job.overwrite", "true", "--training.steps", "3"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return train_to_the_end("whole", flags);
+  };
+  for (const std::string& path : {run, checkpoints, newest, newest + "/", folder_.path("link"),
+                                  folder_.path("link") + "/../link/checkpoints/step-100"}) {
+    for (const Flags& flags :
+         {Flags{}, Flags{"--workers", "2"}, Flags{"--workers", "2", "--elastic.enabled", "false"}}) {
+      const Finished refused = begin(path, flags);
+      EXPECT_EQ(refused.exit_code, 2) << path << refused.output;
+      EXPECT_THAT(refused.error_output,
+                  HasSubstr("choose another --job.dump_folder, or --init-from the folder"));
+      EXPECT_EQ(lines_in(refused.error_output), 1U) << refused.error_output;
+    }
+  }
+  EXPECT_EQ(test::names_in(checkpoints), before);
+  EXPECT_EQ(steps_of("whole").size(), 100U) << "nothing was touched";
+
+  // A run that goes on begins with nothing, and its model stays until there is another.
+  EXPECT_EQ(train_to_the_end("whole", {"--resume", "auto", "--init-from", run}).exit_code, 0);
+  const Finished again = begin(run + "/model", {"--workers", "2"});
+  EXPECT_EQ(again.exit_code, 0) << again.error_output;
+  EXPECT_EQ(steps_of("whole").size(), 3U);
+}
+
 TEST_F(ResumedProgram, WeightsGoToHuggingFaceFoldersAndBack) {
   ASSERT_EQ(train_to_the_end("whole", {"--workers", "2", "--training.dtype", "bf16"}).exit_code, 0);
   const std::string model = folder_.path("whole") + "/model";
@@ -265,6 +334,19 @@ TEST_F(ResumedProgram, WeightsGoToHuggingFaceFoldersAndBack) {
   const Finished bad =
       run_program({"checkpoint", "export", folder_.path("whole"), "--hf", exported, "--dtype", "int8"});
   EXPECT_EQ(bad.exit_code, 2);
+}
+
+TEST_F(ResumedProgram, WeightsAreImportedBesideNewerCheckpointsAndOnce) {
+  ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
+  const std::string store = folder_.path("whole") + "/checkpoints";
+  const Flags import = {"checkpoint", "import", store, "--hf", folder_.path("whole") + "/model"};
+  const Finished imported = run_program(import);
+  ASSERT_EQ(imported.exit_code, 0) << imported.error_output;
+  EXPECT_THAT(imported.output, StartsWith("wrote " + store + "/step-0: "));
+  const std::string before = read_file(store + "/step-0/COMMIT");
+  EXPECT_NE(before, "");
+  expect_refusal(run_program(import), 2, store + "/step-0 is there already");
+  EXPECT_EQ(read_file(store + "/step-0/COMMIT"), before);
 }
 
 }  // namespace

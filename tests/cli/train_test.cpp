@@ -183,6 +183,39 @@ TEST_F(TrainProgram, RanksThatDisagreeAreToldOnce) {
   EXPECT_EQ(other_threads.exit_code, 0) << other_threads.error_output;
 }
 
+// oneDNN is told to do without the better instructions of this processor: it stands for another one.
+constexpr const char* kOlderProcessor = "DNNL_MAX_CPU_ISA=SSE41";
+
+TEST_F(TrainProgram, ProcessorsThatComputeOtherBitsAreRefused) {
+  const auto launched = [&](const std::string& flags) {
+    return run_shell(std::string("\"$LOCKSTEP\" launch -n 2 -- sh -c 'test $RANK = 1 && export ") +
+                     kOlderProcessor + "; exec \"$LOCKSTEP\" train " + run_ + " --job.dump_folder " +
+                     folder_.path("mixed") + " " + flags + "'");
+  };
+  const Finished mixed = launched("");
+  EXPECT_EQ(mixed.exit_code, 2);
+  EXPECT_THAT(mixed.error_output,
+              ContainsRegex("lockstep: rank 1 computes with .* for sse41 and rank 0 with .*, "
+                            "which give other last bits: use processors of one kind"));
+  EXPECT_EQ(launched("--comm.exact false").exit_code, 0);
+}
+
+TEST_F(TrainProgram, GoingOnWithAnotherProcessorIsTold) {
+  const std::string where = folder_.path("moved");
+  ASSERT_EQ(train({"--job.dump_folder", where, "--checkpoint.interval", "2"}).exit_code, 0);
+  const auto resumed = [&](const std::string& environment, const std::string& steps) {
+    return run_shell(environment + " \"$LOCKSTEP\" train " + run_ + " --job.dump_folder " + where +
+                     " --resume auto --checkpoint.interval 2 --training.steps " + steps);
+  };
+  const Finished here = resumed("", "6");
+  ASSERT_EQ(here.exit_code, 0) << here.error_output;
+  EXPECT_THAT(here.output, Not(HasSubstr("was computed with")));
+  const Finished elsewhere = resumed(kOlderProcessor, "8");
+  ASSERT_EQ(elsewhere.exit_code, 0) << elsewhere.error_output;
+  EXPECT_THAT(elsewhere.output,
+              ContainsRegex("warning: .*/step-6 was computed with .*, and this host has .* for sse41"));
+}
+
 TEST_F(TrainProgram, BadDataOnOneRankIsTheCauseThatIsTold) {
   const std::string corrupt = folder_.write("corrupt.bin", std::string(200'000, '\xff'));
   for (const auto& [corpus, code] : std::map<std::string, int>{{"/nowhere", 2}, {corrupt, 65}}) {
@@ -320,6 +353,39 @@ TEST_F(TrainProgram, AMistakeDoesNotTouchTheRunThatIsToBeOverwritten) {
     EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
     EXPECT_EQ(read_file(where + "/metrics.jsonl"), before) << key;
   }
+}
+
+TEST_F(TrainProgram, ARefusedRunLeavesNoFolder) {
+  for (const char* workers : {"1", "2"}) {
+    for (const char* elastic : {"true", "false"}) {
+      const Finished refused = train({"--job.dump_folder", folder_.path("refused"), "--workers", workers,
+                                      "--elastic.enabled", elastic, "--data.train", "[\"nowhere\"]"});
+      EXPECT_EQ(refused.exit_code, 2) << refused.error_output;
+      EXPECT_FALSE(std::filesystem::exists(folder_.path("refused"))) << workers << elastic;
+    }
+  }
+  // What was there before stays.
+  std::filesystem::create_directory(folder_.path("refused"));
+  EXPECT_EQ(train({"--job.dump_folder", folder_.path("refused"), "--data.train", "[\"nowhere\"]"}).exit_code,
+            2);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("refused")));
+}
+
+// What a step needs is kept for the next one: a process that gives its memory back and takes it again would
+// fault each of its pages in anew in every step.
+TEST_F(TrainProgram, AStepFindsTheMemoryOfTheLastOne) {
+  const Finished finished =
+      train({"--job.dump_folder", folder_.path("steady"), "--model.width", "128", "--training.seq_len", "256",
+             "--training.steps", "8", "--validation.freq", "0"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  std::istringstream lines(read_file(folder_.path("steady") + "/metrics.jsonl"));
+  int step = 0;
+  for (std::string line; std::getline(lines, line); ++step) {
+    const nlohmann::json record = nlohmann::json::parse(line);
+    if (step < 4) continue;
+    EXPECT_LT(record["page_faults"], 100) << line;
+  }
+  EXPECT_EQ(step, 8);
 }
 
 TEST_F(TrainProgram, MistakesGetOneSentence) {

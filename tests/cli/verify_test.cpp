@@ -97,6 +97,20 @@ TEST(Verify, PipelinesHaveTheBitsOfOne) {
   }
 }
 
+// What is compared are steps that are trained, also of a run that goes on from its last one.
+TEST(Verify, ARunThatIsResumedIsComparedFromItsBeginning) {
+  const TemporaryFolder folder;
+  const std::string run = small_run(folder);
+  const std::string done = folder.path("done");
+  ASSERT_EQ(run_program({"train", run, "--job.dump_folder", done}).exit_code, 0);
+  const Finished finished =
+      run_program({"verify", run, "--steps", "2", "--checkpoint.resume", done, "--json"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  const auto same = nlohmann::json::parse(finished.output);
+  EXPECT_EQ(same.at("steps"), 2);
+  EXPECT_GT(same.at("compared"), 2);
+}
+
 TEST(Verify, ADifferenceIsNamed) {
   const TemporaryFolder folder;
   const Finished finished = run_program({"verify", small_run(folder), "--workers", "3", "--steps", "2",

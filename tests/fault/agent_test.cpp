@@ -189,6 +189,12 @@ TEST_F(Agent, SaysWhatIsWrong) {
   const Finished other_run = start_agent("wrong", {"--training.seed", "7"}).finish();
   EXPECT_EQ(other_run.exit_code, 2);
   EXPECT_THAT(other_run.error_output, HasSubstr("is not the run of the coordinator"));
+  Environment older_processor = kSecret;
+  older_processor["DNNL_MAX_CPU_ISA"] = "SSE41";
+  const Finished other_bits = start_agent("wrong", {}, older_processor).finish();
+  EXPECT_EQ(other_bits.exit_code, 2);
+  EXPECT_THAT(other_bits.error_output,
+              ContainsRegex("this host computes with .* for sse41, which gives other last bits"));
   const Finished other_secret =
       start_agent("wrong", {}, {{"LOCKSTEP_SECRET", "another secret, as long"}}).finish();
   EXPECT_EQ(other_secret.exit_code, 75);

@@ -113,6 +113,14 @@ TEST(MirrorMemory, IsThatOfTheSharesAndTheirGradients) {
   EXPECT_EQ(memory_of({}, 1, uneven), 0U);
 }
 
+TEST(MirrorMemory, IsNoneWhereADiskHasTheState) {
+  const std::vector<std::string> flags = {"--parallelism.zero_stage", "2", "--parallelism.lanes", "2"};
+  std::vector<std::string> on_disk = flags;
+  on_disk.insert(on_disk.end(), {"--zero.offload", "disk"});
+  EXPECT_GT(mirror_memory(run_of(flags), 2, 0), 0U);
+  EXPECT_EQ(mirror_memory(run_of(on_disk), 2, 0), 0U);
+}
+
 TEST(MirrorMemory, IsNoneWhereNothingIsSharedOutOrHostsHaveCopies) {
   EXPECT_EQ(mirror_memory(run_of({"--parallelism.zero_stage", "0"}), 2, 0), 0U);
   EXPECT_EQ(mirror_memory(run_of({"--parallelism.lanes", "1"}), 1, 0), 0U);

@@ -14,6 +14,7 @@
 #include "lockstep/checkpoint/store/continuation.h"
 #include "lockstep/checkpoint/store/store.h"
 #include "lockstep/spec/write.h"
+#include "lockstep/train/agreement.h"
 #include "lockstep/train/run.h"
 
 #include "tests/support/error_of.h"
@@ -204,6 +205,23 @@ TEST_F(Resuming, ThereIsNothingToDoAfterTheLastStep) {
   EXPECT_FALSE(again.summary.stopped);
 }
 
+// As with a full disk: those who write nothing end for the same reason.
+TEST_F(Resuming, WhatIsRaisedAboutTrainedWeightsEndsAllRanks) {
+  const spec::RunSpec run = run_of({"--training.steps", "1"});
+  test::run_ranks(3, [&](const comm::Communicator& world) {
+    RunHooks hooks;
+    hooks.trained = [&](const model::FlatLayout&, const at::Tensor&) {
+      if (world.rank() == 0) throw UsageError("no space");
+    };
+    const auto trains = [&] { run_training(run, world, hooks); };
+    if (world.rank() == 0) {
+      EXPECT_EQ(error_of<UsageError>(trains), "no space");
+    } else {
+      EXPECT_THROW(trains(), ToldElsewhere);
+    }
+  });
+}
+
 TEST_F(Resuming, AutoBeginsANewRunWhenThereIsNone) {
   const Trained fresh = train("fresh", layouts()[0], {"--checkpoint.resume", "auto"});
   EXPECT_EQ(fresh.resumed_at, 0);
@@ -300,6 +318,22 @@ TEST_F(Resuming, ANewRunCanBeginWithTheWeights) {
   EXPECT_EQ(one.losses, other.losses);
   const Trained fresh = train("fresh", layouts()[0], slow);
   EXPECT_NE(one.losses, fresh.losses);
+}
+
+// Also where the tensors that it needs are there, and of the right shapes.
+TEST_F(Resuming, ANewRunOfAnotherModelIsToldTheKey) {
+  family_ = "llama";
+  train("first", layouts()[0], {}, 1);
+  const auto refusal = [&](const std::string& key, const std::string& value) {
+    return error_of<UsageError>([&] {
+      train("next", layouts()[1], {"--checkpoint.initial_load_path", store("first"), key, value});
+    });
+  };
+  EXPECT_THAT(refusal("--model.layers", "1"),
+              HasSubstr("/step-1/manifest.json says layers = 2, but [model] of the run says layers = 1"));
+  EXPECT_THAT(refusal("--model.heads", "2"), HasSubstr("says heads = 4"));
+  EXPECT_THAT(refusal("--model.rope_theta", "5000"), HasSubstr("says rope_theta = 10000"));
+  EXPECT_FALSE(std::filesystem::exists(store("next")));
 }
 
 TEST_F(Resuming, TrainingGoesOnWhenTheDiskDoesNot) {

@@ -33,7 +33,8 @@ class FieldReader : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override {
     const Level& level = levels_.back();
     for (std::size_t i = 0; i < level.fields.size(); ++i) {
-      if (!level.seen[i]) return refuse(fmt::format("{} is missing", path_of(level.fields[i].key)));
+      if (!level.seen[i] && !level.fields[i].is_optional)
+        return refuse(fmt::format("{} is missing", path_of(level.fields[i].key)));
     }
     levels_.pop_back();
     return true;

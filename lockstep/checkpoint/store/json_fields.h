@@ -31,17 +31,19 @@ struct JsonNumber {
   std::uint64_t expected;
 };
 
-// A key of an object, and where its value goes. A double may also be "nan", "inf" or "-inf"; a list of
+// A key of an object, and where its value goes; what an optional key would change stays when there is none. A
+// double may also be "nan", "inf" or "-inf"; a list of
 // numbers has at most 64.
 struct Field {
   std::string_view key;
   std::variant<std::string*, std::int64_t*, std::uint64_t*, double*, Hash*, std::vector<std::int64_t>*,
                JsonObject, JsonList, JsonText, JsonNumber>
       target;
+  bool is_optional = false;
 };
 
-// Reads a JSON object that has exactly these keys, each once. DataError naming `name`, the key and what is
-// wrong with it otherwise. Takes memory in proportion to the text, whatever the text is.
+// Reads a JSON object that has these keys and no others, each once. DataError naming `name`, the key and what
+// is wrong with it otherwise. Takes memory in proportion to the text, whatever the text is.
 void read_fields(std::string_view json, const std::string& name, Fields fields);
 
 }  // namespace lockstep::checkpoint

@@ -101,6 +101,7 @@ Fields fields_of(Manifest& manifest) {
           {"data_digest", &manifest.data_digest},
           {"tokenizer_digest", &manifest.tokenizer_digest},
           {"written_by", &manifest.written_by},
+          {"arithmetic", &manifest.arithmetic, /*is_optional=*/true},
           {"tensors", JsonList{[&manifest] { return fields_of(manifest.tensors.emplace_back()); }}},
           {"files", JsonList{[&manifest] { return fields_of(manifest.files.emplace_back()); }}}};
 }
@@ -129,6 +130,7 @@ std::string to_json(const Manifest& manifest) {
                   {"data_digest", manifest.data_digest},
                   {"tokenizer_digest", manifest.tokenizer_digest},
                   {"written_by", manifest.written_by},
+                  {"arithmetic", manifest.arithmetic},
                   {"tensors", std::move(tensors)},
                   {"files", std::move(files)}});
 }

@@ -49,7 +49,7 @@ struct Progress {
   std::int64_t step = 0;            // that was completed; 0: before the first one
   std::uint64_t data_position = 0;  // samples that were drawn
   std::int64_t bad_steps = 0;       // skipped, because a gradient was not finite
-  std::int64_t bad_in_a_row = 0;
+  std::int64_t bad_in_a_row = 0;    // until now, those that have lowered the loss scale left out
   double loss_scale = 1;
   std::int64_t good_steps = 0;  // since the loss scale has changed
   double loss = 0;              // of the last step
@@ -64,6 +64,7 @@ struct Manifest {
   std::string data_digest;             // of samples of the run's data
   std::string tokenizer_digest;        // empty: the run has none
   std::string written_by;              // the layout, for people
+  std::string arithmetic;              // what the bits that were computed depend on; empty: nobody knows
   std::vector<LogicalTensor> tensors;  // by name
   std::vector<ShardFile> files;
   bool operator==(const Manifest&) const = default;

@@ -15,7 +15,7 @@
 namespace lockstep::checkpoint {
 namespace {
 
-Manifest read_manifest(const std::string& folder) {
+Hash committed_hash(const std::string& folder) {
   if (!std::filesystem::is_directory(folder)) {
     throw UsageError(fmt::format("there is no checkpoint {}: it is no folder", folder));
   }
@@ -23,12 +23,16 @@ Manifest read_manifest(const std::string& folder) {
   if (!committed) {
     throw DataError(fmt::format("{} was never committed: it has no whole file {}", folder, kCommitFile));
   }
+  return *committed;
+}
+
+Manifest read_manifest(const std::string& folder, const Hash& committed) {
   const std::string path = fmt::format("{}/{}", folder, kManifestFile);
   const std::string text = read_text(path, kMaxManifestBytes);
   const Hash found = hash_of(std::as_bytes(std::span(text)));
-  if (found != *committed) {
+  if (found != committed) {
     throw DataError(fmt::format("{} is not what was committed: its hash is {}, but {} has {}", path,
-                                to_text(found), kCommitFile, to_text(*committed)));
+                                to_text(found), kCommitFile, to_text(committed)));
   }
   return parse_manifest(text, path);
 }
@@ -66,7 +70,10 @@ void copy_wanted(const Runs& runs, Range numbers, const std::byte* part, Range w
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::string& folder) : path_(folder), manifest_(read_manifest(folder)) {
+Checkpoint::Checkpoint(const std::string& folder)
+    : path_(folder),
+      manifest_hash_(committed_hash(folder)),
+      manifest_(read_manifest(folder, manifest_hash_)) {
   files_.reserve(manifest_.files.size());  // sources point to them
   for (const LogicalTensor& tensor : manifest_.tensors) sources_[tensor.name];
   for (const ShardFile& shard : manifest_.files) {

@@ -25,6 +25,7 @@ class Checkpoint {
 
   const std::string& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
+  const Hash& manifest_hash() const { return manifest_hash_; }  // which says what all of it is
   bool has(const std::string& tensor) const;
   const LogicalTensor& tensor(const std::string& name) const;  // which it has
 
@@ -49,6 +50,7 @@ class Checkpoint {
               const BetweenBlocks& between_blocks) const;
 
   std::string path_;
+  Hash manifest_hash_;
   Manifest manifest_;
   std::vector<InputFile> files_;                                     // as in the manifest
   std::map<std::string, std::vector<Source>, std::less<>> sources_;  // by tensor

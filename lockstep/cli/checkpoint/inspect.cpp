@@ -80,6 +80,7 @@ std::string inspect_text(const checkpoint::Checkpoint& checkpoint) {
   const Manifest& manifest = checkpoint.manifest();
   std::string text = fmt::format("{}\n", checkpoint.path());
   text += row("written by", printable(manifest.written_by));
+  text += row("arithmetic", manifest.arithmetic.empty() ? "not known" : printable(manifest.arithmetic));
   for (const auto& [name, value] : progress_values(manifest.progress)) text += row(name, value);
   text += row("lanes", std::to_string(manifest.lanes));
   text += row("tensor_lanes", std::to_string(manifest.tensor_lanes));
@@ -111,6 +112,7 @@ std::string inspect_json(const checkpoint::Checkpoint& checkpoint) {
   const checkpoint::Progress& progress = manifest.progress;
   return json_line({{"path", checkpoint.path()},
                     {"written_by", manifest.written_by},
+                    {"arithmetic", manifest.arithmetic},
                     {"progress",
                      {{"step", progress.step},
                       {"data_position", progress.data_position},

@@ -18,6 +18,7 @@
 #include "lockstep/checkpoint/hugging_face/folder.h"
 #include "lockstep/checkpoint/store/store.h"
 #include "lockstep/cli/errors.h"
+#include "lockstep/kernels/compute/arithmetic.h"
 #include "lockstep/metrics/json_lines.h"
 #include "lockstep/metrics/process_memory.h"
 #include "lockstep/metrics/progress.h"
@@ -28,6 +29,7 @@
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
 #include "lockstep/train/checkpoint_model.h"
+#include "lockstep/train/first_values.h"
 #include "lockstep/train/model_folder.h"
 #include "lockstep/train/run_tokenizer.h"
 #include "lockstep/train/settings.h"
@@ -39,13 +41,6 @@ constexpr const char* kResolved = "resolved.toml";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kLock = "lock";
 constexpr const char* kLauncherLock = "launcher.lock";
-
-const std::string& made(const std::string& folder) {
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
-  if (failure) throw UsageError(fmt::format("cannot make the folder {}: {}", folder, failure.message()));
-  return folder;
-}
 
 // Makes room for a new run. A model that was trained before stays until the new one takes its place.
 void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
@@ -135,10 +130,33 @@ void require_newest(const spec::RunSpec& run) {
                   found->path, all.front().step, own));
 }
 
+bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  const auto outer = std::filesystem::weakly_canonical(folder);
+  const auto inner = std::filesystem::weakly_canonical(path);
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+// A new run reads them after clear().
+void require_first_values_stay(const spec::RunSpec& run) {
+  const std::string own = checkpoint_folder(run);
+  const std::string& path = run.checkpoint.initial_load_path;
+  if (path.empty() || train::newest_checkpoint(run.checkpoint, own)) return;
+  const std::string folder = train::first_values_folder(path);
+  if (!lies_in(own, folder)) return;
+  throw UsageError(
+      fmt::format("{} is to begin the run, which would first remove it with all of {}: choose another "
+                  "--job.dump_folder, or --init-from the folder model/ of the run that is there",
+                  folder, own));
+}
+
 }  // namespace
 
 std::string checkpoint_folder(const spec::RunSpec& run) {
   return (std::filesystem::path(run.job.dump_folder) / "checkpoints").string();
+}
+
+bool has_begun(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / kResolved);
 }
 
 bool holds_a_run(const std::filesystem::path& folder) {
@@ -155,6 +173,7 @@ bool resumes_itself(const spec::RunSpec& run) {
 
 void require_free(const spec::RunSpec& run) {
   require_newest(run);
+  require_first_values_stay(run);
   const bool may_stay = run.checkpoint.resume == "auto" || run.job.overwrite;
   if (may_stay || !holds_a_run(run.job.dump_folder) || resumes_itself(run)) return;
   throw UsageError(
@@ -163,21 +182,19 @@ void require_free(const spec::RunSpec& run) {
                   run.job.dump_folder));
 }
 
-std::unique_ptr<const FileLock> lock_for_launcher(const spec::RunSpec& run) {
-  const std::filesystem::path folder = made(run.job.dump_folder);
-  auto lock = std::make_unique<const FileLock>(folder / kLauncherLock);
+LauncherLock::LauncherLock(const spec::RunSpec& run)
+    : folder_(run.job.dump_folder), lock_(folder_.path() / kLauncherLock) {
   // A run that goes on may have workers on other hosts, one of which still has the folder.
   if (run.checkpoint.resume != "auto") {
-    const FileLock nobody_trains(folder / kLock);
+    const FileLock nobody_trains(folder_.path() / kLock);
   }
-  return lock;
 }
 
 RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
     : run_(run),
       workers_(workers),
-      folder_(made(run.job.dump_folder)),
-      lock_(folder_ / kLock),
+      folder_(run.job.dump_folder),
+      lock_(folder_.path() / kLock),
       goes_on_(goes_on || resumes_itself(run)),
       tokenizer_(train::tokenizer_of(run)) {
   if (!goes_on) require_free(run);
@@ -193,17 +210,29 @@ std::string RunFolder::tokenizer_digest() const {
 
 void RunFolder::open_sinks(std::int64_t step) {
   if (!sinks_.empty()) return;
-  if (goes_on_) metrics::drop_records_after(folder_ / kMetrics, step);
-  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_ / kMetrics));
+  if (goes_on_) metrics::drop_records_after(folder_.path() / kMetrics, step);
+  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_.path() / kMetrics));
   if (run_.metrics.enable_tensorboard) {
-    sinks_.push_back(std::make_unique<metrics::TensorBoardSink>(folder_ / run_.metrics.save_tb_folder));
+    sinks_.push_back(
+        std::make_unique<metrics::TensorBoardSink>(folder_.path() / run_.metrics.save_tb_folder));
   }
 }
 
 void RunFolder::resumed(const train::Resumed& from) {
   log_->say(fmt::format("resumed {} after step {}, loss {:.4f}", from.path, from.progress.step,
                         from.progress.loss));
+  warn_about_arithmetic(from);
   open_sinks(from.progress.step);
+}
+
+void RunFolder::warn_about_arithmetic(const train::Resumed& from) {
+  const std::string here = to_text(kernels::arithmetic_of(run_.training.dtype));
+  if (from.arithmetic.empty() || from.arithmetic == here) return;
+  log_->say(
+      fmt::format("warning: {} was computed with {}, and this host has {}: the run goes on, but its last "
+                  "bits are not those of a "
+                  "run that was never stopped",
+                  from.path, from.arithmetic, here));
 }
 
 void RunFolder::healed(const train::Reached& from) {
@@ -260,20 +289,20 @@ void RunFolder::begin(const Workers& workers) {
   // A run that has something to lose may try, with what its workers keep of the last generation counted in.
   if (!goes_on_) {
     require_memory(workers.on_this_host, needs.on_this_host);
-    clear(folder_, run_);
+    clear(folder_.path(), run_);
   }
   const spec::Workload workload = spec::workload_of(run_, workers_);
   spec::RunSpec resolved = spec::settled(run_, workers_);
   resolved.job.overwrite = false;  // that was allowed once
   resolved.checkpoint.resume = "";
-  write_atomically(folder_ / kResolved, spec::to_toml(resolved));
-  log_.emplace(folder_ / "log.txt",
+  write_atomically(folder_.path() / kResolved, spec::to_toml(resolved));
+  log_.emplace(folder_.path() / "log.txt",
                goes_on_ ? metrics::OutputFile::Mode::append : metrics::OutputFile::Mode::replace);
   log_->say(
       fmt::format("{} parameters, {}, {}, {} tokens per step, about {} of memory for a worker; files in {}",
                   spec::parameter_count(run_.model), workers_in_words(run_, workers_, workload),
                   counted(workload.lanes, "lane"), workload.tokens_per_step,
-                  metrics::format_memory(needs.largest), folder_.string()));
+                  metrics::format_memory(needs.largest), folder_.path().string()));
   warn_about_memory(workers.on_this_host, needs.on_this_host);
   // Later, what was trained is saved first.
   if (!goes_on_ && log_->lost_output()) throw OutputError(*log_->lost_output());

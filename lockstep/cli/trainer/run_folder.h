@@ -9,6 +9,7 @@
 
 #include "lockstep/base/file_lock.h"
 #include "lockstep/checkpoint/hugging_face/folder_tokenizer.h"
+#include "lockstep/cli/trainer/made_folder.h"
 #include "lockstep/cli/trainer/run_log.h"
 #include "lockstep/metrics/sink.h"
 #include "lockstep/spec/run_spec.h"
@@ -19,6 +20,9 @@ namespace lockstep::cli {
 // Of a run: where its checkpoints are.
 std::string checkpoint_folder(const spec::RunSpec& run);
 
+// A folder has a run that got past all refusals, now or earlier.
+bool has_begun(const std::filesystem::path& folder);
+
 // A folder has metrics of a run; one that came to no step is nothing to keep.
 bool holds_a_run(const std::filesystem::path& folder);
 
@@ -26,14 +30,22 @@ bool holds_a_run(const std::filesystem::path& folder);
 bool resumes_itself(const spec::RunSpec& run);
 
 // UsageError when the folder holds a run that is neither resumed nor allowed to be replaced (job.overwrite),
-// or that has newer checkpoints than the one to go on from: those of two courses must not mix.
+// or that has newer checkpoints than the one to go on from: those of two courses must not mix; or when a new
+// run is to begin with one of the checkpoints that it would replace.
 void require_free(const spec::RunSpec& run);
 
-// For whoever begins a run, a launcher or a rank without one: makes the folder if need be, and keeps others
-// who begin one away from it, also while none of the workers has it.
-// InUseError when another one does, or when a run that this one would replace is under way without one;
-// UsageError when the folder cannot be written.
-std::unique_ptr<const FileLock> lock_for_launcher(const spec::RunSpec& run);
+// For whoever begins a run, a launcher or a rank without one: keeps others who begin one away from its
+// folder, also while none of the workers has it. A run that is refused leaves no folder behind.
+class LauncherLock {
+ public:
+  // InUseError when another one has the folder, or when a run that this one would replace is under way
+  // without one; UsageError when the folder cannot be written.
+  explicit LauncherLock(const spec::RunSpec& run);
+
+ private:
+  MadeFolder folder_;
+  FileLock lock_;
+};
 
 // What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics, the
 // log and the trained model, and a line of progress for each step.
@@ -79,9 +91,10 @@ class RunFolder {
     std::uint64_t on_this_host = 0;
   };
   Needs predict(const Workers& workers);
+  void warn_about_arithmetic(const train::Resumed& from);
   // With the records up to this step.
   void open_sinks(std::int64_t step);
-  std::string model_folder() const { return (folder_ / "model").string(); }
+  std::string model_folder() const { return (folder_.path() / "model").string(); }
   void tell_model();
   double mfu(const train::StepReport& report) const;
   void show(const train::StepReport& report);
@@ -89,7 +102,7 @@ class RunFolder {
 
   const spec::RunSpec& run_;
   int workers_;
-  std::filesystem::path folder_;
+  MadeFolder folder_;
   FileLock lock_;
   bool goes_on_;  // with what is in this folder
   double gemm_peak_gflops_ = 0;

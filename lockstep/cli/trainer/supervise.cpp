@@ -5,7 +5,6 @@
 #include <chrono>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "lockstep/cli/trainer/run_folder.h"
 #include "lockstep/cli/workers.h"
 #include "lockstep/elastic/supervisor.h"
+#include "lockstep/kernels/compute/arithmetic.h"
 #include "lockstep/rendezvous/environment.h"
 #include "lockstep/rendezvous/launcher.h"
 #include "lockstep/spec/load.h"
@@ -43,6 +43,7 @@ std::chrono::milliseconds grace_of(const spec::RunSpec& run) {
 }
 
 constexpr std::size_t kSettledWords = 10;
+constexpr std::size_t kDigests = 2;  // of the run, and of what the processor makes of it
 
 // What a run leaves to the number of its workers must not change with that.
 std::vector<std::string> settled_keys(const spec::RunSpec& run, int workers) {
@@ -80,25 +81,43 @@ std::string digest_of(const spec::RunSpec& run) {
   return to_text(hash_of(std::as_bytes(std::span(text))));
 }
 
-// For agents: the keys that the number of workers has settled, and what the run with them is.
-std::string brief_of(const spec::RunSpec& run, int workers) {
-  return fmt::format("{} {}", fmt::join(settled_keys(run, workers), " "),
-                     digest_of(spec::settled(run, workers)));
+// Which processors may compute lanes of the run: any when it does without the same bits.
+std::string arithmetic_digest(const spec::RunSpec& run) {
+  return run.comm.exact ? to_text(kernels::arithmetic_of(run.training.dtype).digest) : "any";
 }
 
-// The keys, when the run is the same here.
+// For agents: the keys that the number of workers has settled, and what the run with them is.
+std::string brief_of(const spec::RunSpec& run, int workers) {
+  return fmt::format("{} {} {}", fmt::join(settled_keys(run, workers), " "),
+                     digest_of(spec::settled(run, workers)), arithmetic_digest(run));
+}
+
+// The keys, when the run is the same here, and would have the same bits.
 std::vector<std::string> keys_of(const std::string& brief, const WorkerCommand& command) {
   std::istringstream in(brief);
   std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
-  if (words.size() != kSettledWords + 1)
+  if (words.size() != kSettledWords + kDigests)
     throw UsageError("the coordinator is of another version of lockstep");
+  const std::string arithmetic = std::move(words.back());
+  words.pop_back();
   const std::string digest = std::move(words.back());
   words.pop_back();
   std::vector<std::string> flags = command.key_flags;
   flags.insert(flags.end(), words.begin(), words.end());
-  if (digest_of(spec::load_run(command.file, flags)) == digest) return words;
-  throw UsageError(fmt::format(
-      "{} is not the run of the coordinator: give both the same run file and the same flags", command.file));
+  const spec::RunSpec run = spec::load_run(command.file, flags);
+  if (digest_of(run) != digest) {
+    throw UsageError(
+        fmt::format("{} is not the run of the coordinator: give both the same run file and the same flags",
+                    command.file));
+  }
+  if (arithmetic_digest(run) != arithmetic) {
+    throw UsageError(
+        fmt::format("this host computes with {}, which gives other last bits than the coordinator's: use "
+                    "processors of one kind, "
+                    "or begin a run that does without the same bits on any layout with --comm.exact false",
+                    kernels::arithmetic_of(run.training.dtype).name));
+  }
+  return words;
 }
 
 int exit_code_of(const elastic::SupervisorResult& result) {
@@ -124,7 +143,7 @@ void require_enough(const spec::RunSpec& run, int workers) {
 int supervise(const spec::RunSpec& run, const WorkerCommand& command,
               const std::optional<transport::Address>& listen) {
   require_enough(run, command.workers);
-  const std::unique_ptr<const FileLock> lock = lock_for_launcher(run);
+  const LauncherLock lock(run);
   require_free(run);
   const std::filesystem::path log = std::filesystem::path(run.job.dump_folder) / "decisions.log";
   std::error_code ignored;
@@ -150,7 +169,12 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   options.listen = listen;
   if (listen) options.run = kRunName;
   options.brief = brief_of(run, command.workers);
-  return exit_code_of(elastic::supervise(options));
+  const elastic::SupervisorResult result = elastic::supervise(options);
+  if (!has_begun(run.job.dump_folder)) {  // what was decided about a run that was refused is of no use
+    std::filesystem::remove(log, ignored);
+    std::filesystem::remove(history, ignored);
+  }
+  return exit_code_of(result);
 }
 
 int launch_once(const spec::RunSpec& run, const WorkerCommand& command) {

@@ -10,7 +10,6 @@
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/error.h"
-#include "lockstep/base/file_lock.h"
 #include "lockstep/base/log.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
@@ -42,11 +41,11 @@ namespace {
 // Trains with the world that this process is a rank of from the beginning to the end.
 int train_in_one_world(const spec::RunSpec& given, const comm::Communicator& world) {
   const StopSignals signals;
-  std::unique_ptr<const FileLock> lock;
+  std::optional<LauncherLock> lock;
   spec::RunSpec run;
   train::together(world, [&] {
     run = spec::settled(given, world.size());
-    if (world.rank() == 0) lock = lock_for_launcher(run);
+    if (world.rank() == 0) lock.emplace(run);
   });
   WorldRun around(run, world, {.gemm_peak = train::measured_gemm_peak(run.training.dtype, world)});
   const train::RunSummary summary = train::run_training(run, world, around.hooks());

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <set>
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
@@ -87,8 +88,15 @@ std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, int hos
   return records;
 }
 
+std::int64_t steps_in(const RunRecord& record) {
+  std::set<std::int64_t> steps;
+  for (const RecordedFact& fact : record) steps.insert(fact.step);
+  LOCKSTEP_CHECK(!steps.empty(), "a run of no steps was compared");
+  return std::ssize(steps);
+}
+
 struct Comparison {
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  // that one process has trained
   int workers = 0;
   std::size_t facts = 0;  // of each rank
   std::optional<RecordedDifference> difference;
@@ -127,10 +135,11 @@ int compare(const VerifyOptions& options) {
   run.parallelism.data = -1;
   run.validation.freq = 0;
   run.metrics.enable_trace = false;
+  run.checkpoint.resume = "";  // a run that is there already leaves nothing to compare
   const std::int64_t steps = std::min(options.steps, run.training.steps);
   const RunRecord expected = records_of(spec::plain_run(run), 1, 1, steps).front();
   const std::vector<RunRecord> records = records_of(run, options.workers, options.hosts, steps);
-  const Comparison comparison = {.steps = steps,
+  const Comparison comparison = {.steps = steps_in(expected),
                                  .workers = options.workers,
                                  .facts = expected.size(),
                                  .difference = first_difference(expected, records)};
@@ -160,7 +169,8 @@ int verify(const std::vector<std::string>& arguments) {
   app.add_flag("--json", options.json, "Print one JSON object");
   app.footer(
       "Both runs have the lanes and tensor lanes of the larger one; that of one process recomputes,\n"
-      "shares out and offloads nothing. After every step the loss, the gradient norm, and the gradients\n"
+      "shares out and offloads nothing. Both begin anew, whatever checkpoint.resume says. After every step "
+      "the loss, the gradient norm, and the gradients\n"
       "and the weights of each parameter are compared on every rank.\n"
       "Exit codes: 0 identical, 1 different; the first step, the tensor and the rank are named.");
   check_arguments(app, app.get_name(), split.others);

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <dnnl.hpp>
+#include <fmt/format.h>
 #include <omp.h>
 
 namespace lockstep::kernels {
@@ -146,6 +148,22 @@ DType multiplied_as(DType dtype) {
     return (static_cast<int>(dnnl::get_effective_cpu_isa()) & kNeeded) == kNeeded;
   }();
   return dtype == DType::fp16 || !has_bf16 ? DType::fp32 : dtype;
+}
+
+std::string onednn_name() {
+  const auto isa = static_cast<int>(dnnl::get_effective_cpu_isa());
+  std::string instructions = fmt::format("instructions {:#x}", isa);
+  // Those that all versions have.
+  for (const auto& [value, name] : {std::pair(dnnl_cpu_isa_sse41, "sse41"),
+                                    {dnnl_cpu_isa_avx, "avx"},
+                                    {dnnl_cpu_isa_avx2, "avx2"},
+                                    {dnnl_cpu_isa_avx512_core, "avx512_core"},
+                                    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
+                                    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"}}) {
+    if (isa == static_cast<int>(value)) instructions = name;
+  }
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("oneDNN {}.{}.{} for {}", version->major, version->minor, version->patch, instructions);
 }
 
 void multiply(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {

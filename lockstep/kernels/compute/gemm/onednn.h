@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "lockstep/kernels/compute/gemm/gemm.h"
 
 namespace lockstep::kernels {
@@ -15,6 +17,9 @@ struct Addend {
 // that we know of multiplies fp16 into fp32 faster than fp32 itself. Without instructions for bf16, oneDNN
 // has its products only with AVX-512, where they take five times as long as those of fp32.
 DType multiplied_as(DType dtype);
+
+// Its version, and the instructions that it uses here: "oneDNN 2.6.3 for avx512_core_bf16".
+std::string onednn_name();
 
 // One product by oneDNN on this thread alone, of shapes that check_shapes() has accepted and a dtype that is
 // multiplied as itself, not empty.

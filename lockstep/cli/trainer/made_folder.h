@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+namespace lockstep::cli {
+
+// A folder that is made, with those above it, unless it is there; one that was made goes at the end if
+// nothing has come into it, so that what is refused leaves nothing behind.
+class MadeFolder {
+ public:
+  // UsageError when it cannot be made.
+  explicit MadeFolder(std::filesystem::path path);
+  ~MadeFolder();
+  MadeFolder(const MadeFolder&) = delete;
+  MadeFolder& operator=(const MadeFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  bool is_new_ = false;
+};
+
+}  // namespace lockstep::cli
