@@ -32,7 +32,17 @@ class Resolver {
     resolve_master(placement);
     resolve_run(placement);
     resolve_host(placement);
+    placement.threads = threads();
     return placement;
+  }
+
+  Sourced<int> threads() const {
+    Sourced<int> threads;
+    auto text = lookup_.any(kThreads);
+    // OpenMP allows one number per nesting level; the first is the outermost.
+    if (text && text->name.starts_with("OMP_")) text->text = text->text.substr(0, text->text.find(','));
+    number(text, threads, 1, kMaxThreads);
+    return threads;
   }
 
  private:
@@ -223,11 +233,6 @@ class Resolver {
       placement.host_id = {text->text, text->name};
     }
     if (const auto text = lookup_.any(kAddress)) set_host(*text, placement.address);
-    if (auto text = lookup_.any(kThreads)) {
-      // OpenMP allows one number per nesting level; the first is the outermost.
-      if (text->name.starts_with("OMP_")) text->text = text->text.substr(0, text->text.find(','));
-      number(text, placement.threads, 1, kMaxThreads);
-    }
   }
 
   const PlacementInputs& inputs_;
@@ -268,6 +273,12 @@ Placement placement_from_environment() {
   inputs.environment = process_environment();
   inputs.detected_host_id = detect_host_id();
   return resolve_placement(inputs);
+}
+
+int threads_from_environment() {
+  PlacementInputs inputs;
+  inputs.environment = process_environment();
+  return Resolver(inputs).threads().value;
 }
 
 }  // namespace lockstep::rendezvous

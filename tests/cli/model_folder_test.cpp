@@ -189,6 +189,19 @@ TEST_F(ModelFolder, BadFoldersGetOneSentence) {
   EXPECT_THAT(sentence(generated(without), 2), HasSubstr("tokenizer.json"));
 }
 
+TEST_F(ModelFolder, TheEnvironmentGivesTheThreads) {
+  const std::vector<std::string> eval = {"eval", model(), "--data", corpus()};
+  const std::vector<std::string> generate = {"generate", model(), "--prompt", "cde"};
+  for (const auto& command : {eval, generate}) {
+    const Finished usual = run_program(command);
+    const Finished one = run_program(command, {{"LOCKSTEP_THREADS", "1"}, {"SLURM_NTASKS", "4"}});
+    EXPECT_EQ(one.exit_code, 0) << one.error_output;
+    EXPECT_EQ(one.output, usual.output);
+    EXPECT_THAT(sentence(run_program(command, {{"LOCKSTEP_THREADS", "none"}}), 2),
+                HasSubstr("LOCKSTEP_THREADS is 'none'"));
+  }
+}
+
 TEST_F(ModelFolder, HasTheTokenizerOfACorpusByWhateverName) {
   for (const std::string& name : {corpus() + ".bin", corpus() + ".idx", corpus() + "*.bin"}) {
     const std::string run = folder_->path("named");

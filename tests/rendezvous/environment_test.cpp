@@ -295,6 +295,17 @@ TEST(Environment, UnknownSettingsAreNamed) {
   EXPECT_EQ(error_of({}, {}, {{"rnak", "1"}}), "run.toml: unknown placement setting 'rnak'");
 }
 
+// As in the shell of an allocation.
+TEST(Environment, ThreadsAreKnownWithoutAPlace) {
+  ASSERT_EQ(setenv("SLURM_NTASKS", "4", 1), 0);
+  EXPECT_THROW(placement_from_environment(), UsageError);
+  EXPECT_EQ(threads_from_environment(), 0);
+  ASSERT_EQ(setenv("SLURM_CPUS_PER_TASK", "3", 1), 0);
+  EXPECT_EQ(threads_from_environment(), 3);
+  unsetenv("SLURM_NTASKS");
+  unsetenv("SLURM_CPUS_PER_TASK");
+}
+
 TEST(Environment, ReadsTheProcess) {
   ASSERT_EQ(setenv("LOCKSTEP_ENVIRONMENT_TEST", "a=b", 1), 0);
   EXPECT_EQ(process_environment()["LOCKSTEP_ENVIRONMENT_TEST"], "a=b");

@@ -13,6 +13,7 @@
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/trainer/commands.h"
+#include "lockstep/cli/trainer/rank.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/model_folder.h"
 
@@ -39,6 +40,7 @@ std::int64_t length_of(const EvalFlags& flags, const spec::Model& model) {
 }
 
 int eval(const EvalFlags& flags) {
+  prepare_alone();
   const train::LoadedModel loaded(flags.folder);
   const std::int64_t length = length_of(flags, loaded.spec());
   const train::EvaluationResult result = train::evaluate(loaded.model(), loaded.parameters(),

@@ -12,6 +12,7 @@
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/trainer/commands.h"
+#include "lockstep/cli/trainer/rank.h"
 #include "lockstep/data/tokenizer/tokenizer.h"
 #include "lockstep/data/tokenizer/utf8.h"
 #include "lockstep/model/choose_token.h"
@@ -77,6 +78,7 @@ std::vector<std::int32_t> first_tokens(const GenerateFlags& flags, const data::T
 }
 
 int generate(const GenerateFlags& flags) {
+  prepare_alone();
   const train::LoadedModel loaded(flags.folder);
   const std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(flags.folder);
   std::vector<std::int32_t> unread = first_tokens(flags, *tokenizer, loaded);

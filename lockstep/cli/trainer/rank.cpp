@@ -25,4 +25,8 @@ int run_as_rank(const spec::RunSpec& run, const std::function<int(const comm::Co
   }
 }
 
+void prepare_alone() {
+  train::prepare_process({}, rendezvous::threads_from_environment(), 1);
+}
+
 }  // namespace lockstep::cli

@@ -13,4 +13,8 @@ namespace lockstep::cli {
 // and the others return the code that it ends with.
 int run_as_rank(const spec::RunSpec& run, const std::function<int(const comm::Communicator& world)>& body);
 
+// This process alone, to compute with a model: of what launchers leave in the environment only the number of
+// threads counts. UsageError when that is none.
+void prepare_alone();
+
 }  // namespace lockstep::cli
