@@ -23,7 +23,7 @@ struct Arithmetic {
 std::string to_text(const Arithmetic& arithmetic);
 
 // Of fp32, bf16 or fp16. The first call for a dtype takes some hundredths of a second. The number of threads
-// does not matter.
+// does not matter, and none is started.
 const Arithmetic& arithmetic_of(DType dtype);
 
 }  // namespace lockstep::kernels

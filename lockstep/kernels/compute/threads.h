@@ -13,6 +13,18 @@ namespace lockstep::kernels {
 void set_threads(int count);
 int threads();
 
+// While it lives, kernels called from this thread use no other one, and start none.
+class OneThread {
+ public:
+  OneThread() : before_(threads()) { set_threads(1); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+  ~OneThread() { set_threads(before_); }
+
+ private:
+  int before_;
+};
+
 // Runs body(0) .. body(count - 1), each once, in any order and on any thread; returns when all have run.
 // Results must not depend on the order: an item writes only what is its own. What an item throws, the first
 // of several, is rethrown when all have run.

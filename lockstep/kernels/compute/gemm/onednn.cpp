@@ -8,7 +8,8 @@
 
 #include <dnnl.hpp>
 #include <fmt/format.h>
-#include <omp.h>
+
+#include "lockstep/kernels/compute/threads.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -47,19 +48,6 @@ memory::desc rows_of(std::size_t rows, std::size_t columns, std::size_t stride, 
   const memory::dims dims = {static_cast<memory::dim>(rows), static_cast<memory::dim>(columns)};
   return {dims, type_of(dtype), transposed ? memory::dims{1, step} : memory::dims{step, 1}};
 }
-
-// The library would use its own threads, and more of them would mean other blocks and another order of
-// addition.
-class Alone {
- public:
-  Alone() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
-  ~Alone() { omp_set_num_threads(threads_); }
-
- private:
-  int threads_;
-};
 
 const dnnl::engine& cpu() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -167,7 +155,9 @@ std::string onednn_name() {
 }
 
 void multiply(const Factor& a, const Factor& b, const Matrix& c, const Addend& addend) {
-  const Alone alone;
+  // The library would use its own threads, and more of them would mean other blocks and another order of
+  // addition.
+  const OneThread alone;
   prepared({.rows = c.rows,
             .columns = c.columns,
             .inner = a.columns(),
