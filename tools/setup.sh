@@ -29,8 +29,14 @@ logged() {
   fi
 }
 
-# Rows of the table of packages as "package probe what".
-package_rows() { grep -v '^ *\(#\|$\)' tools/packages.txt; }
+# package_rows build|tests: rows of the table of packages as "package probe what"; all of them for tests.
+package_rows() {
+  local package probe purpose what
+  while read -r package probe purpose what; do
+    case $package in '' | '#'*) continue ;; esac
+    if [ "$purpose" = build ] || [ "$1" = tests ]; then echo "$package $probe $what"; fi
+  done <tools/packages.txt
+}
 
 is_debian_12() {
   [ -r /etc/os-release ] && (. /etc/os-release && [ "${ID:-}" = debian ] && [ "${VERSION_ID:-}" = 12 ])
@@ -71,11 +77,12 @@ apt_get() {
     -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 "$@"
 }
 
+# install_packages build|tests
 install_packages() {
   local package missing=()
   while read -r package _; do
     has_package "$package" || missing+=("$package")
-  done < <(package_rows)
+  done < <(package_rows "$1")
   if [ ${#missing[@]} = 0 ]; then
     stage "packages: all there"
     return
@@ -99,12 +106,13 @@ probe() {
   esac
 }
 
-# For systems other than Debian 12: every missing thing with the name of Debian's package, then exit 2.
+# require_tools build|tests: for systems other than Debian 12. Lists every missing thing with the name of Debian's
+# package, then exit 2.
 require_tools() {
   local package what_to_probe what missing=()
   while read -r package what_to_probe what; do
     probe "$what_to_probe" || missing+=("  $what; Debian's package is called $package")
-  done < <(package_rows)
+  done < <(package_rows "$1")
   if [ ${#missing[@]} = 0 ]; then
     stage "packages: everything was found on this system"
     return
@@ -118,8 +126,9 @@ require_tools() {
   exit 2
 }
 
+# prepare_system build|tests: what the program needs, or what its tests need as well.
 prepare_system() {
-  if is_debian_12; then install_packages; else require_tools; fi
+  if is_debian_12; then install_packages "$1"; else require_tools "$1"; fi
 }
 
 # configure PRESET

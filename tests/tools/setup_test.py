@@ -49,6 +49,36 @@ def probe(what):
     return done.returncode, done.stderr
 
 
+def prepare_system(purpose, absent):
+    """Exit code and errors of the function of tools/setup.sh on a system that is not Debian 12 and has all but one thing."""
+    system = f'is_debian_12() {{ false; }}; probe() {{ [ "$1" != "{absent}" ]; }}'
+    done = subprocess.run(
+        ["bash", "-c", f'. tools/setup.sh && {system}; prepare_system "$1"', "setup", purpose],
+        cwd=Path(TOOLS).parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+class PrepareSystem(unittest.TestCase):
+    def test_who_only_trains_needs_nothing_of_the_tests(self):
+        for absent in "python:torch", "library:libopenblas.so.0", "command:strace":
+            self.assertEqual(prepare_system("build", absent), (0, ""), absent)
+
+    def test_tests_need_everything(self):
+        for absent in "python:torch", "header:torch/script.h":
+            code, errors = prepare_system("tests", absent)
+            self.assertEqual(code, 2, absent)
+            self.assertEqual(errors.count("Debian's package is called"), 1, absent)
+
+    def test_what_configuring_asks_for_is_needed_by_the_build(self):
+        for absent in "header:torch/script.h", "header:gtest/gtest.h", "command:python3":
+            self.assertEqual(prepare_system("build", absent)[0], 2, absent)
+
+
 class Probe(unittest.TestCase):
     def test_what_is_there_is_found(self):
         for what in "command:sh", "header:vector", "library:libc.so.6", "python:ctypes":
@@ -62,8 +92,9 @@ class Probe(unittest.TestCase):
 
     def test_every_package_has_a_probe_of_a_known_kind(self):
         rows = [row.split() for row in Path(TOOLS, "packages.txt").read_text().splitlines() if row[:1] not in ("", "#")]
-        for package, what, *_ in rows:
+        for package, what, purpose, *_ in rows:
             self.assertRegex(what, "^(command|header|library|python):.", package)
+            self.assertIn(purpose, ("build", "tests"), package)
         self.assertIn("no known kind", probe("file:nowhere")[1])
 
 
