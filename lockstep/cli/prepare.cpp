@@ -137,11 +137,12 @@ std::optional<data::Token> end_of_document(const PrepareFlags& flags, const data
 }
 
 std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
-                   const std::string& tokenizer_file, const data::PrepareProgress& done, double seconds) {
+                   const data::PrepareOptions& options, const data::PrepareProgress& done, double seconds) {
+  const bool old_validation = data::has_validation_of_before(options);
   const double mb_per_s = static_cast<double>(done.bytes - done.resumed_bytes) / 1e6 / seconds;
   if (flags.json) {
     const nlohmann::ordered_json summary = {{"output", flags.output},
-                                            {"tokenizer", tokenizer_file},
+                                            {"tokenizer", options.tokenizer_file},
                                             {"vocab_size", tokenizer.vocab_size()},
                                             {"bytes", done.bytes},
                                             {"resumed_bytes", done.resumed_bytes},
@@ -149,6 +150,7 @@ std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
                                             {"tokens", done.train.tokens},
                                             {"validation_documents", done.validation.documents},
                                             {"validation_tokens", done.validation.tokens},
+                                            {"validation_of_before", old_validation},
                                             {"seconds", seconds},
                                             {"mb_per_s", mb_per_s}};
     return summary.dump() + "\n";
@@ -161,12 +163,18 @@ std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
         fmt::format("wrote {0}_validation.bin and .idx: {1}, {2}\n", flags.output,
                     counted(done.validation.documents, "document"), counted(done.validation.tokens, "token"));
   }
+  if (old_validation) {
+    text += fmt::format(
+        "{0}.bin of before is still there: its tokens may be of another tokenizer; give --validation to "
+        "replace it, or remove {0}.*\n",
+        data::validation_prefix_of(options));
+  }
   if (done.resumed_bytes > 0) {
     text += fmt::format("{:.1f} MB had been done by an interrupted run\n",
                         static_cast<double>(done.resumed_bytes) / 1e6);
   }
-  return text + fmt::format("wrote {}\nread {:.1f} MB of text in {:.1f} s, {:.1f} MB/s\n", tokenizer_file,
-                            static_cast<double>(done.bytes) / 1e6, seconds, mb_per_s);
+  return text + fmt::format("wrote {}\nread {:.1f} MB of text in {:.1f} s, {:.1f} MB/s\n",
+                            options.tokenizer_file, static_cast<double>(done.bytes) / 1e6, seconds, mb_per_s);
 }
 
 int prepare(const PrepareFlags& flags) {
@@ -186,7 +194,7 @@ int prepare(const PrepareFlags& flags) {
     done = data::prepare_corpus(options, *tokenizer, std::ref(line));
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  print(std::cout, report(flags, *tokenizer, options.tokenizer_file, done, seconds));
+  print(std::cout, report(flags, *tokenizer, options, done, seconds));
   return kDone;
 }
 

@@ -275,10 +275,14 @@ Placement placement_from_environment() {
   return resolve_placement(inputs);
 }
 
+int resolve_threads(const PlacementInputs& inputs) {
+  return Resolver(inputs).threads().value;
+}
+
 int threads_from_environment() {
   PlacementInputs inputs;
   inputs.environment = process_environment();
-  return Resolver(inputs).threads().value;
+  return resolve_threads(inputs);
 }
 
 }  // namespace lockstep::rendezvous

@@ -49,8 +49,9 @@ Placement resolve_placement(const PlacementInputs& inputs);
 // The same for this process, without a command line or configuration.
 Placement placement_from_environment();
 
-// Only its threads, for a process that is no rank; 0: nobody says how many. The shell of an allocation has a
+// Only the threads, for a process that is no rank; 0: nobody says how many. The shell of an allocation has a
 // world and no rank, which is no mistake then.
-int threads_from_environment();
+int resolve_threads(const PlacementInputs& inputs);
+int threads_from_environment();  // of this process
 
 }  // namespace lockstep::rendezvous

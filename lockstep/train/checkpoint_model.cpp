@@ -65,7 +65,7 @@ void export_model(const std::string& checkpoint, const std::string& folder, cons
   save_model(
       folder, run.model, layout, dtype,
       [&](std::size_t parameter) { return values_of(from, layout.specs()[parameter], dtype); },
-      tokenizer_of(run));
+      tokenizer_of(run, kept_tokenizer_beside(from.path())));
 }
 
 std::string import_model(const std::string& folder, const std::string& store_folder) {

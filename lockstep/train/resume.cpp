@@ -74,7 +74,8 @@ void require_expected(const checkpoint::Checkpoint& from, const Expected& expect
     throw UsageError(fmt::format("data.train has other samples than {} was trained on: name the same corpora",
                                  from.path()));
   }
-  if (leads && manifest.tokenizer_digest != expected.tokenizer_digest) {
+  // Without one it is not known: a tokenizer beside the corpus may have come, or been found, since.
+  if (leads && !manifest.tokenizer_digest.empty() && manifest.tokenizer_digest != expected.tokenizer_digest) {
     throw UsageError(fmt::format("data.tokenizer is another one than {} was trained with", from.path()));
   }
   const auto steps = static_cast<std::uint64_t>(manifest.progress.step);
@@ -165,6 +166,14 @@ Attempt try_to_resume(const std::string* path, const Expected& expected, const H
   return attempt;
 }
 
+// A disk may have lost the word that committed one, and with it everything to go on from.
+void warn_about_uncommitted(const spec::Checkpoint& checkpoint, const std::string& folder) {
+  if (checkpoint.resume != kAuto) return;
+  for (const checkpoint::Incomplete& one : checkpoint::CheckpointStore(folder).incomplete()) {
+    if (!one.is_partial) log::warning(fmt::format("passed over {}: it {}", one.folder.path, one.reason));
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> newest_checkpoint(const spec::Checkpoint& checkpoint, const std::string& folder) {
@@ -214,7 +223,10 @@ std::optional<Resumed> resume(const std::string& folder, const Expected& expecte
   };
   std::vector<checkpoint::Listed> found = list();
   std::int64_t count = shared(static_cast<std::int64_t>(found.size()), world);
-  if (count == 0) return std::nullopt;
+  if (count == 0) {
+    if (world.rank() == 0) warn_about_uncommitted(expected.run.checkpoint, folder);
+    return std::nullopt;
+  }
   std::string why;
   for (bool has_changed = true; has_changed;) {
     for (std::int64_t i = 0; i < count; ++i) {

@@ -2,6 +2,7 @@
 #include "lockstep/train/run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -360,8 +361,9 @@ class Training::Impl {
 
   // What the run has reached with this step.
   Reached after(const StepReport& report) const {
-    // The scale is being found: such steps are no sign that the training has gone wrong.
-    const bool is_adapting = loss_scale_.can_fall();
+    // The scale is being found: such steps are no sign that the training has gone wrong, unless the loss
+    // itself, which is not scaled, has.
+    const bool is_adapting = loss_scale_.can_fall() && std::isfinite(report.loss);
     LossScale loss_scale = loss_scale_;
     loss_scale.record(report.updated);
     const checkpoint::Progress& before = reached_.progress;
@@ -424,7 +426,11 @@ class Training::Impl {
             "step {}: the gradients of {} steps in a row were not finite, this time first that of {}; "
             "lower optimizer.lr or raise lr_scheduler.warmup_steps{}",
             report.step, reached_.progress.bad_in_a_row, report.not_finite,
-            run_.training.dtype == DType::fp16 ? ", or use training.dtype = \"bf16\"" : ""));
+            run_.training.dtype == DType::fp16
+                ? fmt::format(", lower the scale of the loss, which is {} (training.loss_scale, or "
+                              "training.min_loss_scale), or use training.dtype = \"bf16\"",
+                              loss_scale_.value())
+                : ""));
   }
 
   const spec::RunSpec& run_;

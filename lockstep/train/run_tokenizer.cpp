@@ -29,11 +29,24 @@ std::string folder_of(const std::string& tokenizer) {
 
 }  // namespace
 
-checkpoint::FolderTokenizer tokenizer_of(const spec::RunSpec& run) {
+std::string kept_tokenizer(const std::string& run_folder) {
+  return (fs::path(run_folder) / "kept_tokenizer").string();
+}
+
+std::string kept_tokenizer_beside(const std::string& checkpoint) {
+  return kept_tokenizer(fs::canonical(checkpoint).parent_path().parent_path());
+}
+
+checkpoint::FolderTokenizer tokenizer_of(const spec::RunSpec& run, const std::string& kept) {
+  using checkpoint::WhenCorrupt;
   checkpoint::FolderTokenizer found = {.tokenizer = load(run.data)};
-  for (const std::string& folder : {run.checkpoint.initial_load_path, folder_of(run.data.tokenizer)}) {
-    if (!folder.empty() && checkpoint::take_companions(folder, run.model.vocab_size, found)) break;
-  }
+  const auto takes = [&](const std::string& folder, WhenCorrupt when_corrupt) {
+    return !folder.empty() && checkpoint::take_companions(folder, run.model.vocab_size, found, when_corrupt);
+  };
+  const bool is_kept = !kept.empty() && checkpoint::has_kept_companions(kept);
+  if (is_kept && takes(kept, WhenCorrupt::refuse)) return found;
+  if (takes(run.checkpoint.initial_load_path, WhenCorrupt::refuse)) return found;
+  takes(folder_of(run.data.tokenizer), WhenCorrupt::ignore);
   return found;
 }
 

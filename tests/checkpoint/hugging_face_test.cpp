@@ -331,6 +331,54 @@ TEST_F(Companions, OfAnotherTokenizerAreLeft) {
   EXPECT_EQ(tokenizer.special_tokens(), (SpecialTokens{.begin_of_text = 256, .ends_of_text = {256}}));
 }
 
+TEST_F(Companions, AreLeftInAFolderThatDoesNotShowItsTokenizer) {
+  write_theirs();
+  std::filesystem::remove(theirs_.path("tokenizer.json"));
+  theirs_.write("tokenizer.model", "\xFF");
+  FolderTokenizer tokenizer = {.tokenizer = data::load_tokenizer("bytes")};
+  EXPECT_FALSE(take(tokenizer));
+  EXPECT_EQ(tokenizer.companions.size(), 0U);
+  EXPECT_EQ(tokenizer.special, std::nullopt);
+}
+
+TEST_F(Companions, DoNotNameTokensBeyondTheVocabulary) {
+  write_theirs();
+  for (const char* tokens :
+       {R"("eos_token_id": 300)", R"("eos_token_id": [11, 300])", R"("pad_token_id": 4294967296)"}) {
+    theirs_.write("generation_config.json", std::string("{") + tokens + "}");
+    FolderTokenizer tokenizer = {.tokenizer = data::load_tokenizer("bytes")};
+    EXPECT_TRUE(take(tokenizer));
+    EXPECT_FALSE(tokenizer.companions.contains("generation_config.json")) << tokens;
+  }
+}
+
+TEST_F(Companions, AreKeptAsTheyAre) {
+  write_theirs();
+  files_["tokenizer.model"] = std::string("\xFF\0", 2);
+  theirs_.write("tokenizer.model", files_["tokenizer.model"]);
+  const std::string kept = folder_.path("kept");
+  FolderTokenizer before = {.tokenizer = data::load_tokenizer("bytes")};
+  ASSERT_TRUE(take(before));
+  EXPECT_FALSE(has_kept_companions(kept));
+  keep_companions(kept, before);
+  EXPECT_TRUE(has_kept_companions(kept));
+  FolderTokenizer after = {.tokenizer = data::load_tokenizer("bytes")};
+  ASSERT_TRUE(take_companions(kept, 300, after));
+  EXPECT_EQ(after.companions, files_);
+  EXPECT_EQ(after.special, before.special);
+}
+
+TEST_F(Companions, SomebodyElsesFilesCanBeIgnored) {
+  write_theirs();
+  for (const char* text : {"{", "[1, 2]", "{}"}) {
+    theirs_.write("config.json", text);
+    FolderTokenizer tokenizer = {.tokenizer = data::load_tokenizer("bytes")};
+    EXPECT_TRUE(take_companions(theirs_.path(""), 300, tokenizer, WhenCorrupt::ignore));
+    EXPECT_EQ(tokenizer.companions, files_);
+    EXPECT_EQ(tokenizer.special, (SpecialTokens{.begin_of_text = 'a', .ends_of_text = {256}})) << text;
+  }
+}
+
 TEST_F(Companions, WithoutATokenizerOnlyWhatSpeaksOfTheModelIsTaken) {
   write_theirs();
   FolderTokenizer none;
@@ -352,6 +400,7 @@ TEST_F(Companions, AFolderWithoutAnyGivesNothing) {
   FolderTokenizer tokenizer = {.tokenizer = data::load_tokenizer("bytes")};
   EXPECT_FALSE(take(tokenizer));
   EXPECT_FALSE(take_companions(theirs_.path("none"), 300, tokenizer));
+  write_theirs();
   theirs_.write("config.json", "{");
   EXPECT_THAT(error_of<DataError>([&] { take(tokenizer); }), HasSubstr("config.json"));
 }

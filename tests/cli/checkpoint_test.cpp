@@ -82,7 +82,8 @@ TEST_F(CheckpointCommand, ShowsWhatIsInOne) {
   const Finished finished = run({"inspect", path("run")});
   EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_THAT(finished.output,
-              AllOf(HasSubstr("/step-20\n  written by        a test\n  step              20\n"),
+              AllOf(HasSubstr("/step-20\n  written by        a test\n  arithmetic        not known\n"
+                              "  step              20\n"),
                     HasSubstr("data_position     160\n"), HasSubstr("tokenizer_digest  none\n"),
                     HasSubstr("2 files\n  rank-0.safetensors  "),
                     HasSubstr("2 tensors\n  model.a  [2, 3]  2 pieces in 2 files\n"

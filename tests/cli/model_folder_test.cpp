@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is done with the folder that `lockstep train` leaves, as users call it: eval, generate, train further.
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -250,11 +251,45 @@ TEST_F(ModelFolder, KeepsWhatAFolderSaysOfItsTokens) {
   ASSERT_EQ(run_program({"checkpoint", "export", run, "--hf", exported}).exit_code, 0);
   expect_the_same(exported);
 
+  // With the folder gone, and without its name.
+  const std::string gone = folder_->path("gone");
+  std::filesystem::rename(theirs, gone);
+  train({"--training.steps", "4", "--resume", "auto"});
+  expect_the_same(run + "/model");
+  const std::string elsewhere = folder_->path("elsewhere");
+  using Again = std::array<std::string, 3>;
+  for (const auto& [into, resumed, steps] : {Again{run, "auto", "5"}, Again{elsewhere, run, "6"}}) {
+    const Finished finished = run_program(
+        {"train", run_file_, "--job.dump_folder", into, "--training.steps", steps, "--resume", resumed});
+    ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+    expect_the_same(into + "/model");
+    const Finished further = run_program({"checkpoint", "export", into, "--hf", into + "_exported"});
+    ASSERT_EQ(further.exit_code, 0) << further.error_output;
+    expect_the_same(into + "_exported");
+  }
+  std::filesystem::rename(gone, theirs);
+
+  // Not for a run that takes its place.
+  const Finished replaced = run_program({"train", run_file_, "--job.dump_folder", elsewhere,
+                                         "--training.steps", "1", "--job.overwrite", "true"});
+  ASSERT_EQ(replaced.exit_code, 0) << replaced.error_output;
+  EXPECT_EQ(read_file(elsewhere + "/model/tokenizer_config.json"),
+            read_file(model() + "/tokenizer_config.json"));
+
   const std::string fresh = folder_->path("fresh");
   const Finished finished = run_program({"train", run_file_, "--data.tokenizer", theirs + "/tokenizer.json",
                                          "--training.steps", "1", "--job.dump_folder", fresh});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   expect_the_same(fresh + "/model");
+}
+
+TEST_F(ModelFolder, ATokenizerMayHaveSomebodyElsesFilesBesideIt) {
+  const std::string copy = copy_with("config.json", "[1, 2]");
+  const std::string run = folder_->path("beside");
+  const Finished finished = run_program({"train", run_file_, "--data.tokenizer", copy + "/tokenizer.json",
+                                         "--training.steps", "1", "--job.dump_folder", run});
+  ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_EQ(read_file(run + "/model/config.json"), read_file(model() + "/config.json"));
 }
 
 TEST_F(ModelFolder, TrainsFurther) {

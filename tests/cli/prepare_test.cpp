@@ -3,11 +3,13 @@
 // `lockstep prepare -`: text that comes through a pipe, and can be read only once.
 #include "lockstep/data/prepare/prepare.h"
 
+#include <filesystem>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/data/corpus/corpus.h"
 
 #include "tests/cli/program.h"
@@ -78,6 +80,22 @@ TEST_F(PreparedPipe, GoesOnWithTheSameTextOnly) {
   EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("had been done by an interrupted run"));
   EXPECT_TRUE(tokens() == text);
+}
+
+// As after a crash in the midst of the renames. The text that comes next need not be that of before.
+TEST_F(PreparedPipe, BeginsAnewWhenFilesOfTheInterruptedRunAreGone) {
+  data::PrepareOptions how;
+  how.inputs = data::list_inputs({folder_.write("text.txt", "the same text")}, "text");
+  how.output = prefix_;
+  folder_.write("out.idx.new/in_the_way", "");
+  EXPECT_THROW(data::prepare_corpus(how, *data::load_tokenizer("bytes"), [](const auto&) {}), UsageError);
+  std::filesystem::remove_all(folder_.path("out.idx.new"));
+  ASSERT_TRUE(std::filesystem::exists(prefix_ + ".progress"));
+  std::filesystem::rename(prefix_ + ".bin.partial", prefix_ + ".bin");
+
+  const Finished finished = prepare("printf 'the same text'");
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_EQ(tokens(), "the same text");
 }
 
 }  // namespace

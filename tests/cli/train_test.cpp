@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <sstream>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -183,7 +185,7 @@ TEST_F(TrainProgram, RanksThatDisagreeAreToldOnce) {
   EXPECT_EQ(other_threads.exit_code, 0) << other_threads.error_output;
 }
 
-// oneDNN is told to do without the better instructions of this processor: it stands for another one.
+// oneDNN is told to do without the better instructions of this processor, an x86: it stands for another one.
 constexpr const char* kOlderProcessor = "DNNL_MAX_CPU_ISA=SSE41";
 
 TEST_F(TrainProgram, ProcessorsThatComputeOtherBitsAreRefused) {
@@ -333,6 +335,22 @@ TEST_F(TrainProgram, ARunIsNotReplacedUnlessAsked) {
   EXPECT_THAT(read_file(where + "/resolved.toml"), HasSubstr("overwrite = false"));
 }
 
+TEST_F(TrainProgram, ARunThatHasEndedIsNotReplacedForWantOfACheckpoint) {
+  const std::string where = folder_.path("ended");
+  ASSERT_EQ(train({"--job.dump_folder", where, "--checkpoint.enabled", "false"}).exit_code, 0);
+  const std::string before = read_file(where + "/metrics.jsonl");
+  for (const char* workers : {"1", "2"}) {
+    const Finished refused = train({"--job.dump_folder", where, "--resume", "auto", "--workers", workers});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.error_output,
+                HasSubstr("holds a run that has ended, and no checkpoint to go on from"));
+  }
+  EXPECT_EQ(read_file(where + "/metrics.jsonl"), before);
+  // Lost before its first checkpoint, it would begin anew.
+  std::filesystem::remove_all(where + "/model");
+  EXPECT_EQ(train({"--job.dump_folder", where, "--resume", "auto"}).exit_code, 0);
+}
+
 TEST_F(TrainProgram, OneRunAtATimeWritesAFolder) {
   const std::string where = folder_.path("busy");
   std::filesystem::create_directory(where);
@@ -358,7 +376,7 @@ TEST_F(TrainProgram, AMistakeDoesNotTouchTheRunThatIsToBeOverwritten) {
 TEST_F(TrainProgram, ARefusedRunLeavesNoFolder) {
   for (const char* workers : {"1", "2"}) {
     for (const char* elastic : {"true", "false"}) {
-      const Finished refused = train({"--job.dump_folder", folder_.path("refused"), "--workers", workers,
+      const Finished refused = train({"--job.dump_folder", folder_.path("refused/run"), "--workers", workers,
                                       "--elastic.enabled", elastic, "--data.train", "[\"nowhere\"]"});
       EXPECT_EQ(refused.exit_code, 2) << refused.error_output;
       EXPECT_FALSE(std::filesystem::exists(folder_.path("refused"))) << workers << elastic;
@@ -379,13 +397,13 @@ TEST_F(TrainProgram, AStepFindsTheMemoryOfTheLastOne) {
              "--training.steps", "8", "--validation.freq", "0"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   std::istringstream lines(read_file(folder_.path("steady") + "/metrics.jsonl"));
-  int step = 0;
-  for (std::string line; std::getline(lines, line); ++step) {
-    const nlohmann::json record = nlohmann::json::parse(line);
-    if (step < 4) continue;
-    EXPECT_LT(record["page_faults"], 100) << line;
+  std::vector<double> faults;  // by step
+  for (std::string line; std::getline(lines, line);) {
+    faults.push_back(nlohmann::json::parse(line)["page_faults"]);
   }
-  EXPECT_EQ(step, 8);
+  ASSERT_EQ(faults.size(), 8U);
+  // Another thread may still fetch a page or two.
+  EXPECT_LT(std::accumulate(faults.begin() + 4, faults.end(), 0.0), faults.front() / 10);
 }
 
 TEST_F(TrainProgram, MistakesGetOneSentence) {

@@ -17,6 +17,7 @@ namespace {
 
 using test::TemporaryFolder;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
@@ -71,6 +72,21 @@ TEST(PrepareCommand, TrainsWritesAndReads) {
   ASSERT_EQ(again.code, 0) << again.error;
   EXPECT_THAT(again.output, HasSubstr("of a vocabulary of 300"));
   EXPECT_EQ(folder.read("again.bin"), folder.read("data/kjv.bin"));
+}
+
+TEST(PrepareCommand, TellsOfValidationThatItLeaves) {
+  TemporaryFolder folder;
+  const std::string text = folder.write("text.txt", "text"), prefix = folder.path("out");
+  const std::string note = prefix + "_validation.bin of before is still there";
+  const std::vector<std::string> arguments = {text, "--output", prefix, "--tokenizer", "bytes"};
+  EXPECT_THAT(prepare(arguments).output, Not(HasSubstr(note)));
+  folder.write("out_validation.bin", "of another program");
+  EXPECT_THAT(prepare(arguments).output, HasSubstr(note));
+  EXPECT_EQ(folder.read("out_validation.bin"), "of another program");
+
+  std::vector<std::string> as_json = arguments;
+  as_json.push_back("--json");
+  EXPECT_EQ(nlohmann::json::parse(prepare(as_json).output)["validation_of_before"], true);
 }
 
 TEST(PrepareCommand, MistakesAreOneSentenceAndExitCode2) {

@@ -2,7 +2,9 @@
 #include "lockstep/data/prepare/prepare.h"
 
 #include <filesystem>
+#include <map>
 #include <stdexcept>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -234,6 +236,8 @@ class ReplacedCorpus : public Prepare {
   }
   bool is_there(const char* name) const { return std::filesystem::exists(folder_.path(name)); }
 
+  static constexpr const char* kFiles[] = {"out.bin", "out.idx", "out_validation.bin", "out_validation.idx",
+                                           "out.tokenizer.json"};
   PrepareOptions how_;
 };
 
@@ -243,26 +247,52 @@ TEST_F(ReplacedCorpus, HasItsTokenizerBesideIt) {
   EXPECT_EQ(folder_.read("out.tokenizer.json"), bytes_.serialized());
 }
 
-// What a crash between two files would leave.
+TEST_F(ReplacedCorpus, StaysWhenTheNewOneCannotBeWritten) {
+  const auto other = load_tokenizer(folder_.write("t.json", testing::metaspace_file().dump()));
+  std::map<std::string, std::string> before;
+  for (const char* name : kFiles) before[name] = folder_.read(name);
+  for (const char* obstacle : {"out.tokenizer.json.new", "out_validation.idx.new", "out.idx.new"}) {
+    std::filesystem::create_directory(folder_.path(obstacle));
+    EXPECT_THROW(prepare_corpus(how_, *other, ignore), UsageError);
+    for (const char* name : kFiles) {
+      ASSERT_TRUE(is_there(name)) << name << " after " << obstacle;
+      EXPECT_TRUE(folder_.read(name) == before[name]) << name << " after " << obstacle;
+    }
+    std::filesystem::remove(folder_.path(obstacle));
+  }
+}
+
+// What a crash between two renames would leave.
 TEST_F(ReplacedCorpus, IsNeverBelievedInParts) {
   const auto other = load_tokenizer(folder_.write("t.json", testing::metaspace_file().dump()));
-  for (const char* obstacle : {"out_validation.idx.new", "out.idx.new"}) {
+  for (const char* obstacle : {"out.tokenizer.json", "out_validation.bin", "out_validation.idx"}) {
     prepare_corpus(how_, bytes_, ignore);
-    std::filesystem::create_directory(folder_.path(obstacle));
+    std::filesystem::remove(folder_.path(obstacle));
+    folder_.write(std::string(obstacle) + "/in_the_way", "");
     EXPECT_THROW(prepare_corpus(how_, *other, ignore), UsageError);
     EXPECT_FALSE(is_there("out.idx")) << obstacle;
     EXPECT_FALSE(is_there("out.bin")) << obstacle;
-    EXPECT_EQ(folder_.read("out.tokenizer.json"), other->serialized()) << obstacle;
-    std::filesystem::remove(folder_.path(obstacle));
+    EXPECT_FALSE(std::filesystem::is_regular_file(folder_.path("out_validation.idx"))) << obstacle;
+    if (std::filesystem::is_regular_file(folder_.path("out.tokenizer.json"))) {
+      EXPECT_EQ(folder_.read("out.tokenizer.json"), other->serialized()) << obstacle;
+    }
+    std::filesystem::remove_all(folder_.path(obstacle));
+    prepare_corpus(how_, *other, ignore);
+    EXPECT_GT(open_corpus(folder_.path("out"), {.vocab_size = other->vocab_size()})->size(), 0U) << obstacle;
   }
-  prepare_corpus(how_, *other, ignore);
-  EXPECT_GT(open_corpus(folder_.path("out"), {.vocab_size = other->vocab_size()})->size(), 0U);
 }
 
-TEST_F(ReplacedCorpus, TakesItsValidationWithIt) {
+// They may be of another program, which leaves no sign of itself.
+TEST_F(ReplacedCorpus, LeavesValidationThatItDoesNotReplace) {
+  const std::string tokens = folder_.read("out_validation.bin"), index = folder_.read("out_validation.idx");
+  EXPECT_FALSE(has_validation_of_before(how_));
   how_.reader.validation = 0;
   prepare_corpus(how_, bytes_, ignore);
-  EXPECT_THAT(folder_.names(), UnorderedElementsAre("a.txt", "out.bin", "out.idx", "out.tokenizer.json"));
+  EXPECT_TRUE(folder_.read("out_validation.bin") == tokens);
+  EXPECT_TRUE(folder_.read("out_validation.idx") == index);
+  EXPECT_TRUE(has_validation_of_before(how_));
+  std::filesystem::remove(folder_.path("out_validation.bin"));
+  EXPECT_FALSE(has_validation_of_before(how_));
 }
 
 TEST_F(ReplacedCorpus, LeavesWhatWasPreparedByItself) {
@@ -273,6 +303,7 @@ TEST_F(ReplacedCorpus, LeavesWhatWasPreparedByItself) {
   prepare_corpus(apart, bytes_, ignore);
   prepare_corpus(how_, bytes_, ignore);
   EXPECT_EQ(folder_.read("out_validation.bin"), folder_.read("out.bin"));
+  EXPECT_FALSE(has_validation_of_before(how_));
 }
 
 TEST_F(ReplacedCorpus, LosesATokenizerOfTheOtherKind) {

@@ -23,6 +23,7 @@ namespace lockstep::elastic {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 TEST_F(Members, WhoseAgentEndsWithThemAreLost) {
@@ -67,7 +68,8 @@ TEST_F(Members, OfAnAgentEndWhenItsCoordinatorHangsUpOrIsNotUnderstood) {
     const OtherListener other(address, credentials(), greeting);
     for (; !agent.end(); agent.turn()) std::this_thread::sleep_for(1ms);
     EXPECT_FALSE(agent.end()->is_finished);
-    EXPECT_THAT(agent.end()->reason, HasSubstr(what));
+    // One that hangs up at once may be gone before it is known whose process it is.
+    EXPECT_THAT(agent.end()->reason, AnyOf(HasSubstr(what), HasSubstr("holds the other end")));
   }
 }
 

@@ -152,6 +152,20 @@ TEST(StaticGraph, MayDifferBetweenRanks) {
   });
 }
 
+TEST(StaticGraph, HoldsForPassesWithoutSyncToo) {
+  const auto errors = errors_of(2, [&](comm::Communicator& group) {
+    const auto net = std::make_shared<Branches>();
+    const DistributedDataParallel ddp(net, group,
+                                      {.bucket_bytes = 1, .find_unused = true, .static_graph = true});
+    net->loss(true, false).backward();
+    const auto guard = ddp.no_sync();
+    net->loss(true, true).backward();
+  });
+  for (const std::string& error : errors) {
+    EXPECT_THAT(error, HasSubstr("'right' got a gradient that it did not get in the first pass"));
+  }
+}
+
 TEST(StaticGraph, EndsTheGroupWhenItsPromiseIsBroken) {
   for (const bool more : {false, true}) {
     const auto errors = errors_of(2, [&](comm::Communicator& group) {

@@ -297,13 +297,12 @@ TEST(Environment, UnknownSettingsAreNamed) {
 
 // As in the shell of an allocation.
 TEST(Environment, ThreadsAreKnownWithoutAPlace) {
-  ASSERT_EQ(setenv("SLURM_NTASKS", "4", 1), 0);
-  EXPECT_THROW(placement_from_environment(), UsageError);
-  EXPECT_EQ(threads_from_environment(), 0);
-  ASSERT_EQ(setenv("SLURM_CPUS_PER_TASK", "3", 1), 0);
-  EXPECT_EQ(threads_from_environment(), 3);
-  unsetenv("SLURM_NTASKS");
-  unsetenv("SLURM_CPUS_PER_TASK");
+  PlacementInputs inputs;
+  inputs.environment = {{"SLURM_NTASKS", "4"}};
+  EXPECT_THROW(resolve_placement(inputs), UsageError);
+  EXPECT_EQ(resolve_threads(inputs), 0);
+  inputs.environment["SLURM_CPUS_PER_TASK"] = "3";
+  EXPECT_EQ(resolve_threads(inputs), 3);
 }
 
 TEST(Environment, ReadsTheProcess) {

@@ -86,8 +86,9 @@ TEST_F(Fp16Run, EndsWhenNoScaleHelps) {
     train({"--training.initial_loss_scale", "64", "--optimizer.lr", "1000", "--lr_scheduler.warmup_steps",
            "0"});
   });
-  // Step 1 is good, 6 more halve the scale to 1, and then 10 are counted.
-  EXPECT_THAT(reason, ::testing::StartsWith("step 17: the gradients of 10 steps in a row were not finite"));
+  // Step 1 is good. Of the others the loss is not finite either, so that they count though the scale may
+  // fall.
+  EXPECT_THAT(reason, ::testing::StartsWith("step 11: the gradients of 10 steps in a row were not finite"));
 }
 
 TEST(LossScale, IsFixedWhenGivenAndOneInOtherDtypes) {

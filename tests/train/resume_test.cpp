@@ -241,6 +241,16 @@ TEST_F(Resuming, LanesAreThoseOfTheCheckpointUnlessGiven) {
   EXPECT_EQ(checkpoint::continued(other, manifest, "c").parallelism.lanes, 8);
 }
 
+// Such as older versions let pass; what a run was validated on does not matter to whoever goes on.
+TEST_F(Resuming, ASavedValidationMayContradictItself) {
+  spec::RunSpec saved = run_of({});
+  saved.validation.freq = 100;
+  saved.data.validation.clear();
+  checkpoint::Manifest manifest;
+  manifest.configuration = spec::to_toml(saved);
+  EXPECT_NO_THROW(checkpoint::require_same_training(run_of({}), manifest, "c"));
+}
+
 // The lanes of a run without them are those of two workers; the manifest of the newest is not readable.
 TEST_F(Resuming, ABadManifestDoesNotHideTheLanesOfAnOlderOne) {
   const Flags flags = {"--checkpoint.interval", "2"};

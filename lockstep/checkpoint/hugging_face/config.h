@@ -35,6 +35,8 @@ FolderConfig read_config(std::string_view json, const std::string& name);
 // has it for GPT-2 and LLaMA. DataError when the file is corrupt.
 SpecialTokens read_special_tokens(std::string_view json, const std::string& name, std::int64_t vocab_size);
 
+// A config.json of nothing else.
+std::string to_special_tokens_json(const SpecialTokens& special);
 std::string to_config_json(const FolderConfig& config);
 std::string to_generation_config_json(const FolderConfig& config);
 

@@ -99,6 +99,12 @@ void add_special_tokens(ordered_json& json, const SpecialTokens& special) {
 
 }  // namespace
 
+std::string to_special_tokens_json(const SpecialTokens& special) {
+  ordered_json json;
+  add_special_tokens(json, special);
+  return json.dump(2) + "\n";
+}
+
 std::string to_config_json(const FolderConfig& config) {
   ordered_json json = model_fields(config.model);
   if (config.dtype) json["torch_dtype"] = torch_name_of(*config.dtype);

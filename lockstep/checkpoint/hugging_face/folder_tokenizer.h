@@ -32,10 +32,20 @@ struct FolderTokenizer {
   SpecialTokens special_tokens() const;
 };
 
+enum class WhenCorrupt { refuse, ignore };
+
 // Takes special tokens, below `vocab_size`, and companions over from a folder as transformers has written it;
-// false when there is nothing to take. Nothing is taken from a folder with another tokenizer.json; a run
-// without a tokenizer gets no files that speak of one. UsageError when a file cannot be read, DataError when
-// one is corrupt.
-bool take_companions(const std::string& folder, std::int64_t vocab_size, FolderTokenizer& into);
+// false when there is nothing to take. For a tokenizer, nothing is taken from a folder without the same
+// tokenizer.json; a run without one gets no files that speak of one. A generation_config.json with tokens
+// beyond the vocabulary is left. UsageError when a file cannot be read; DataError when one that names tokens
+// is corrupt, unless it is to be ignored, as in a folder where it may be somebody else's.
+bool take_companions(const std::string& folder, std::int64_t vocab_size, FolderTokenizer& into,
+                     WhenCorrupt when_corrupt = WhenCorrupt::refuse);
+
+// Writes a folder that take_companions() takes the same from; it is no folder of weights. UsageError when
+// something cannot be written.
+void keep_companions(const std::string& folder, const FolderTokenizer& tokenizer);
+// Such a folder is there, and whole.
+bool has_kept_companions(const std::string& folder);
 
 }  // namespace lockstep::checkpoint

@@ -41,8 +41,11 @@ spec::RunSpec without_paths(spec::RunSpec run) {
 }  // namespace
 
 spec::RunSpec saved_run(const Manifest& manifest, const std::string& path) {
+  // What a run was validated on is no part of its state, and older versions let these keys contradict each
+  // other.
+  const std::vector<std::string> not_validated = {"--validation.freq", "0"};
   try {
-    return spec::parse_run(manifest.configuration, path + "/manifest.json");
+    return spec::parse_run(manifest.configuration, path + "/manifest.json", not_validated);
   } catch (const UsageError& error) {
     throw DataError(
         fmt::format("{}: the configuration that it was saved with cannot be read: {}", path, error.what()));

@@ -5,8 +5,8 @@
 
 namespace lockstep::cli {
 
-// A folder that is made, with those above it, unless it is there; one that was made goes at the end if
-// nothing has come into it, so that what is refused leaves nothing behind.
+// A folder that is made, with those above it, unless it is there. Those that were made go at the end if
+// nothing has come into them, so that what is refused leaves nothing behind.
 class MadeFolder {
  public:
   // UsageError when it cannot be made.
@@ -15,11 +15,12 @@ class MadeFolder {
   MadeFolder(const MadeFolder&) = delete;
   MadeFolder& operator=(const MadeFolder&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return path_; }  // as it was given
 
  private:
   std::filesystem::path path_;
-  bool is_new_ = false;
+  std::filesystem::path absolute_;
+  std::filesystem::path uppermost_;  // that was made; empty: none was
 };
 
 }  // namespace lockstep::cli

@@ -39,6 +39,7 @@ namespace {
 
 constexpr const char* kResolved = "resolved.toml";
 constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kModel = "model";
 constexpr const char* kLock = "lock";
 constexpr const char* kLauncherLock = "launcher.lock";
 
@@ -46,6 +47,7 @@ constexpr const char* kLauncherLock = "launcher.lock";
 void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
   std::filesystem::remove(folder / kMetrics);
   std::filesystem::remove_all(checkpoint_folder(run));
+  std::filesystem::remove_all(train::kept_tokenizer(folder));
   std::filesystem::remove_all(train::trace_folder(run));
   metrics::remove_tensorboard_files(folder / run.metrics.save_tb_folder);
 }
@@ -130,6 +132,12 @@ void require_newest(const spec::RunSpec& run) {
                   found->path, all.front().step, own));
 }
 
+// Empty when the run resumes none.
+std::string kept_beside_checkpoint(const spec::RunSpec& run) {
+  const auto chosen = train::newest_checkpoint(run.checkpoint, checkpoint_folder(run));
+  return chosen ? train::kept_tokenizer_beside(*chosen) : "";
+}
+
 bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path) {
   const auto outer = std::filesystem::weakly_canonical(folder);
   const auto inner = std::filesystem::weakly_canonical(path);
@@ -174,8 +182,17 @@ bool resumes_itself(const spec::RunSpec& run) {
 void require_free(const spec::RunSpec& run) {
   require_newest(run);
   require_first_values_stay(run);
-  const bool may_stay = run.checkpoint.resume == "auto" || run.job.overwrite;
-  if (may_stay || !holds_a_run(run.job.dump_folder) || resumes_itself(run)) return;
+  const bool is_auto = run.checkpoint.resume == "auto";
+  if (run.job.overwrite || !holds_a_run(run.job.dump_folder) || resumes_itself(run)) return;
+  // One that was lost before its first checkpoint begins anew; one that has come to its end is not for that.
+  const std::filesystem::path folder = run.job.dump_folder;
+  if (is_auto && !std::filesystem::exists(folder / kModel)) return;
+  if (is_auto) {
+    throw UsageError(
+        fmt::format("{} holds a run that has ended, and no checkpoint to go on from: choose another "
+                    "--job.dump_folder, or replace it with --job.overwrite true",
+                    run.job.dump_folder));
+  }
   throw UsageError(
       fmt::format("{} holds a run already: go on with it by --resume auto, choose another "
                   "--job.dump_folder, or replace it with --job.overwrite true",
@@ -196,7 +213,8 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
       folder_(run.job.dump_folder),
       lock_(folder_.path() / kLock),
       goes_on_(goes_on || resumes_itself(run)),
-      tokenizer_(train::tokenizer_of(run)) {
+      tokenizer_(train::tokenizer_of(
+          run, goes_on ? train::kept_tokenizer(run.job.dump_folder) : kept_beside_checkpoint(run))) {
   if (!goes_on) require_free(run);
   if (!goes_on_ && tokenizer_.tokenizer) require_fitting(*tokenizer_.tokenizer, run);
   checkpoint::require_replaceable(model_folder());  // better than to find out after training
@@ -226,13 +244,12 @@ void RunFolder::resumed(const train::Resumed& from) {
 }
 
 void RunFolder::warn_about_arithmetic(const train::Resumed& from) {
-  const std::string here = to_text(kernels::arithmetic_of(run_.training.dtype));
-  if (from.arithmetic.empty() || from.arithmetic == here) return;
-  log_->say(
-      fmt::format("warning: {} was computed with {}, and this host has {}: the run goes on, but its last "
-                  "bits are not those of a "
-                  "run that was never stopped",
-                  from.path, from.arithmetic, here));
+  const kernels::Arithmetic& here = kernels::arithmetic_of(run_.training.dtype);
+  if (from.arithmetic.empty() || has_digest_of(here, from.arithmetic)) return;
+  log_->say(fmt::format(
+      "warning: {} was computed with {}, and this host has {}: the run goes on, but its last bits "
+      "are not those of a run that was never stopped",
+      from.path, from.arithmetic, to_text(here)));
 }
 
 void RunFolder::healed(const train::Reached& from) {
@@ -291,6 +308,7 @@ void RunFolder::begin(const Workers& workers) {
     require_memory(workers.on_this_host, needs.on_this_host);
     clear(folder_.path(), run_);
   }
+  keep_tokenizer();
   const spec::Workload workload = spec::workload_of(run_, workers_);
   spec::RunSpec resolved = spec::settled(run_, workers_);
   resolved.job.overwrite = false;  // that was allowed once
@@ -306,6 +324,12 @@ void RunFolder::begin(const Workers& workers) {
   warn_about_memory(workers.on_this_host, needs.on_this_host);
   // Later, what was trained is saved first.
   if (!goes_on_ && log_->lost_output()) throw OutputError(*log_->lost_output());
+}
+
+void RunFolder::keep_tokenizer() {
+  const std::string kept = train::kept_tokenizer(folder_.path());
+  const bool has_some = tokenizer_.special || !tokenizer_.companions.empty();
+  if (has_some && !checkpoint::has_kept_companions(kept)) checkpoint::keep_companions(kept, tokenizer_);
 }
 
 void RunFolder::warn_about_memory(int local_workers, std::uint64_t needed) {

@@ -91,6 +91,8 @@ class RunFolder {
     std::uint64_t on_this_host = 0;
   };
   Needs predict(const Workers& workers);
+  // What others have said of it, for when the run goes on without them.
+  void keep_tokenizer();
   void warn_about_arithmetic(const train::Resumed& from);
   // With the records up to this step.
   void open_sinks(std::int64_t step);

@@ -113,8 +113,8 @@ std::vector<std::string> keys_of(const std::string& brief, const WorkerCommand& 
   if (arithmetic_digest(run) != arithmetic) {
     throw UsageError(
         fmt::format("this host computes with {}, which gives other last bits than the coordinator's: use "
-                    "processors of one kind, "
-                    "or begin a run that does without the same bits on any layout with --comm.exact false",
+                    "processors of one kind, or begin a run that does without the same bits on any layout "
+                    "with --comm.exact false",
                     kernels::arithmetic_of(run.training.dtype).name));
   }
   return words;
@@ -167,10 +167,13 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   options.goes_on = is_auto;
   options.history_path = history.string();
   options.listen = listen;
-  if (listen) options.run = kRunName;
-  options.brief = brief_of(run, command.workers);
+  if (listen) {
+    options.run = kRunName;
+    options.brief = brief_of(run, command.workers);
+  }
   const elastic::SupervisorResult result = elastic::supervise(options);
-  if (!has_begun(run.job.dump_folder)) {  // what was decided about a run that was refused is of no use
+  const bool is_refused = result.exit_code == kBadUsage || result.exit_code == kBadData;
+  if (is_refused && !has_begun(run.job.dump_folder)) {  // nothing that was decided is of any use
     std::filesystem::remove(log, ignored);
     std::filesystem::remove(history, ignored);
   }

@@ -169,9 +169,9 @@ int verify(const std::vector<std::string>& arguments) {
   app.add_flag("--json", options.json, "Print one JSON object");
   app.footer(
       "Both runs have the lanes and tensor lanes of the larger one; that of one process recomputes,\n"
-      "shares out and offloads nothing. Both begin anew, whatever checkpoint.resume says. After every step "
-      "the loss, the gradient norm, and the gradients\n"
-      "and the weights of each parameter are compared on every rank.\n"
+      "shares out and offloads nothing. Both begin anew, whatever checkpoint.resume says.\n"
+      "After every step the loss, the gradient norm, and the gradients and the weights of each parameter\n"
+      "are compared on every rank.\n"
       "Exit codes: 0 identical, 1 different; the first step, the tensor and the rank are named.");
   check_arguments(app, app.get_name(), split.others);
   std::string help;

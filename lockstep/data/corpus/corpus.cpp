@@ -10,17 +10,13 @@
 #include <fnmatch.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/is_file.h"
 #include "lockstep/data/corpus/formats.h"
 
 namespace lockstep::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_file(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
 
 // What the files of a corpus that is named by one of them, or by this, may begin with.
 std::array<std::string, 2> prefixes_of(const std::string& path) {

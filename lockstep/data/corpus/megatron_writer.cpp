@@ -92,9 +92,9 @@ void MegatronWriter::save() {
   sequences_.sync();
 }
 
-void MegatronWriter::write_index(const std::string& path) {
+void MegatronWriter::write_index() {
   const Entries entries(prefix_ + ".idx.partial");
-  OutputFile index(path);
+  OutputFile& index = index_.emplace(prefix_ + ".idx.new");
   index.write(std::string_view(kMegatronMagic, sizeof kMegatronMagic));
   put(index, std::uint64_t{1});
   put(index, static_cast<std::uint8_t>(type_));
@@ -112,18 +112,23 @@ void MegatronWriter::write_index(const std::string& path) {
     ++sequence;
     if (entry.ends_document != 0) put(index, sequence);
   });
+  index.sync();
+}
+
+void MegatronWriter::complete() {
+  LOCKSTEP_CHECK(document_closed_, "the last document was not closed");
+  save();
+  write_index();
+}
+
+void MegatronWriter::publish() {
+  LOCKSTEP_CHECK(index_.has_value(), "the pair was not completed");
   // The index comes last: whoever sees it finds the tokens it describes.
   std::error_code was_not_there;
   std::filesystem::remove(prefix_ + ".idx", was_not_there);
   tokens_.rename_to(prefix_ + ".bin");
-  index.rename_to(prefix_ + ".idx");
-}
-
-void MegatronWriter::finish() {
-  LOCKSTEP_CHECK(document_closed_, "the last document was not closed");
-  sequences_.flush();
-  write_index(prefix_ + ".idx.new");
-  std::filesystem::remove(prefix_ + ".idx.partial");
+  index_->rename_to(prefix_ + ".idx");
+  std::filesystem::remove(prefix_ + ".idx.partial", was_not_there);
 }
 
 void MegatronWriter::discard() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,13 +40,17 @@ class MegatronWriter {
 
   const Mark& mark() const { return mark_; }
   void save();  // everything up to mark() is on the disk when this returns
-  // Makes the pair visible and removes what is partial; the last document must have been closed. A pair that
-  // was there before is replaced.
-  void finish();
+  // Puts all that publish() needs on the disk; the last document must have been closed, and nothing is added
+  // after. A pair that was there before stays.
+  void complete();
+  // Makes the completed pair visible by renames, the index last, and removes what is partial. A pair that was
+  // there before is replaced.
+  void publish();
+  void finish() { complete(), publish(); }
   void discard() const;  // removes what is partial; nothing is written after
 
  private:
-  void write_index(const std::string& path);
+  void write_index();
 
   std::string prefix_;
   TokenType type_;
@@ -53,6 +58,7 @@ class MegatronWriter {
   bool document_closed_ = true;
   OutputFile tokens_;
   OutputFile sequences_;  // one Entry for each sequence
+  std::optional<OutputFile> index_;
 };
 
 }  // namespace lockstep::data

@@ -73,12 +73,6 @@ std::uint64_t settings_hash(const PrepareOptions& options, const Tokenizer& toke
   return XXH3_64bits(settings.data(), settings.size());
 }
 
-// What was prepared under this name by itself, and not as the validation part of another corpus.
-bool has_own_tokenizer(const std::string& prefix) {
-  return std::filesystem::exists(prefix + kJsonTokenizer) ||
-         std::filesystem::exists(prefix + kPieceTokenizer);
-}
-
 class CorpusBuilder {
  public:
   CorpusBuilder(const PrepareOptions& options, const Tokenizer& tokenizer, const ProgressCallback& callback)
@@ -121,19 +115,31 @@ class CorpusBuilder {
                       options_.output));
     }
     save();
+    replace_old();
+  }
+
+  // What can fail for want of room comes before the old corpus goes; behind it there are only renames.
+  void replace_old() {
+    std::optional<OutputFile> tokenizer;
+    if (!options_.tokenizer_file.empty()) {
+      tokenizer.emplace(options_.tokenizer_file + ".new");
+      tokenizer->write(tokenizer_.serialized());
+      tokenizer->sync();
+    }
+    if (validation_) validation_->complete();
+    train_->complete();
     remove_old();
-    if (!options_.tokenizer_file.empty()) write_atomically(options_.tokenizer_file, tokenizer_.serialized());
-    if (validation_) validation_->finish();
-    train_->finish();
+    if (tokenizer) tokenizer->rename_to(options_.tokenizer_file);
+    if (validation_) validation_->publish();
+    train_->publish();
   }
 
   // Whatever moment this is interrupted at, nobody finds files of two corpora together: without the index of
   // the old one there is no corpus. Its tokens would be read without it under the name PREFIX.bin.
+  // A PREFIX_validation that is not replaced stays: nothing tells whether an earlier run has made it.
   void remove_old() const {
     std::vector<std::string> stale = {options_.output + ".idx", options_.output + ".bin"};
-    if (validation_ || !has_own_tokenizer(validation_prefix())) {
-      stale.insert(stale.end(), {validation_prefix() + ".idx", validation_prefix() + ".bin"});
-    }
+    if (validation_) stale.insert(stale.end(), {validation_prefix() + ".idx", validation_prefix() + ".bin"});
     for (const char* name : {kJsonTokenizer, kPieceTokenizer}) {
       const std::string file = options_.output + name;
       if (!options_.tokenizer_file.empty() && file != options_.tokenizer_file) stale.push_back(file);
@@ -148,12 +154,13 @@ class CorpusBuilder {
     if (validation_) validation_->discard();
   }
 
-  std::string validation_prefix() const { return options_.output + "_validation"; }
+  std::string validation_prefix() const { return validation_prefix_of(options_); }
 
-  // Reads again what an earlier run has done, to be sure that it was the same text.
+  // Reads again what an earlier run has done, to be sure that it was the same text; not when its files are
+  // gone, for standard input can be read only once.
   void resume() {
     const auto saved = load_progress(progress_path_);
-    if (!saved || saved->settings != done_.settings) return;
+    if (!saved || saved->settings != done_.settings || !has_partial_files(*saved)) return;
     std::uint64_t digest = 0;
     std::uint64_t chunks = 0;
     while (chunks < saved->chunks) {
@@ -162,7 +169,7 @@ class CorpusBuilder {
       digest = chunk->digest;
       ++chunks;
     }
-    if (chunks == saved->chunks && digest == saved->digest && has_partial_files(*saved)) {
+    if (chunks == saved->chunks && digest == saved->digest) {
       done_ = *saved;
       resumed_bytes_ = saved->bytes;
       is_saved_ = true;
@@ -238,6 +245,17 @@ class CorpusBuilder {
 };
 
 }  // namespace
+
+std::string validation_prefix_of(const PrepareOptions& options) {
+  return options.output + "_validation";
+}
+
+bool has_validation_of_before(const PrepareOptions& options) {
+  const std::string prefix = validation_prefix_of(options);
+  const auto is_there = [&](const char* name) { return std::filesystem::exists(prefix + name); };
+  return options.reader.validation <= 0 && is_there(".bin") && !is_there(kJsonTokenizer) &&
+         !is_there(kPieceTokenizer);
+}
 
 PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,
                                const ProgressCallback& progress) {

@@ -35,6 +35,8 @@ struct PrepareOptions {
   std::uint64_t bytes_between_saves = std::uint64_t{1} << 26;
 };
 
+std::string validation_prefix_of(const PrepareOptions& options);
+
 struct PrepareProgress {
   std::uint64_t bytes = 0;  // of text read, decompressed
   MegatronWriter::Mark train, validation;
@@ -46,12 +48,16 @@ using ProgressCallback = std::function<void(const PrepareProgress&)>;
 
 // Writes the corpus. When it was interrupted before, by a signal or a loss of power, it goes on with what is
 // saved in PREFIX.progress, provided that inputs, tokenizer and options are the same; otherwise it begins
-// anew. A corpus that was there before stays until the new one is complete; then all its files go before the
-// first of the new ones comes, so that no moment has some of both. That includes PREFIX_validation, unless it
-// has a tokenizer of its own. UsageError when another process writes the same output, DataError for corrupt
-// inputs; what was done until then is kept.
+// anew. A corpus that was there before stays until the new one is complete on the disk; then its files go
+// before the first of the new ones comes, so that no moment has some of both, and PREFIX.idx comes last.
+// PREFIX_validation is replaced with validation, and otherwise left as it is. UsageError when another process
+// writes the same output, DataError for corrupt inputs; what was done until then is kept.
 PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,
                                const ProgressCallback& progress);
+
+// Whether there is a PREFIX_validation that preparing without validation leaves as it is, and that may have
+// been made with another tokenizer: it has none of its own.
+bool has_validation_of_before(const PrepareOptions& options);
 
 struct TrainTokenizerOptions {
   std::uint64_t vocab_size = 0;

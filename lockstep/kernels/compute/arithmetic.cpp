@@ -173,6 +173,10 @@ std::string to_text(const Arithmetic& arithmetic) {
   return fmt::format("{} ({})", arithmetic.name, to_text(arithmetic.digest));
 }
 
+bool has_digest_of(const Arithmetic& arithmetic, std::string_view text) {
+  return text.ends_with(fmt::format("({})", to_text(arithmetic.digest)));
+}
+
 const Arithmetic& arithmetic_of(DType dtype) {
   switch (dtype) {
     case DType::fp32: {

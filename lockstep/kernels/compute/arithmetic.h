@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/hash.h"
@@ -21,6 +22,8 @@ struct Arithmetic {
 
 // "AVX3, oneDNN 2.6.3 for avx512_core_bf16 (2fc83ef1ef03f979158a33792349b6f2)"
 std::string to_text(const Arithmetic& arithmetic);
+// Whether such a text, of any other process, has the same digest.
+bool has_digest_of(const Arithmetic& arithmetic, std::string_view text);
 
 // Of fp32, bf16 or fp16. The first call for a dtype takes some hundredths of a second. The number of threads
 // does not matter, and none is started.

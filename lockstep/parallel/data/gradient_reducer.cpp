@@ -169,16 +169,16 @@ void GradientReducer::check(const Parameter& parameter, const at::Tensor& gradie
 void GradientReducer::accumulated(std::size_t index) {
   Parameter& parameter = parameters_[index];
   parameter.used = true;
+  if (!parameter.expected) {
+    refuse(parameter,
+           "got a gradient that it did not get in the first pass, against the promise of static_graph");
+  }
   if (held_ > 0) return;
   if (!in_pass_) begin_pass();
   if (parameter.reached) {
     refuse(parameter,
            "got a second gradient in one backward pass: an earlier pass ended with an error, or passes are "
            "nested");
-  }
-  if (!parameter.expected) {
-    refuse(parameter,
-           "got a gradient that it did not get in the first pass, against the promise of static_graph");
   }
   parameter.reached = true;
   order_.push_back(index);
