@@ -31,11 +31,11 @@ std::vector<Setting> read_file_text(std::string_view text, const std::string& fi
       refuse(place_of(file, content.source()),
              fmt::format("'{}' stands outside of a section; {}", section.str(), sections_in_words()));
     }
+    check_section(section.str(), place_of(file, content.source()));
     for (const auto& [name, node] : *table) {
       const std::string place = place_of(file, node.source());
       settings.push_back(setting_of(known_key(section.str(), name.str(), place), node, place));
     }
-    if (table->empty()) check_section(section.str(), place_of(file, content.source()));
   }
   return settings;
 }

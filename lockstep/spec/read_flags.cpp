@@ -13,6 +13,12 @@
 namespace lockstep::spec {
 namespace {
 
+// More than the 18 digits that any whole number may have.
+bool is_long_number(std::string_view text) {
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  return text.size() > 18 && std::ranges::all_of(text, is_digit);
+}
+
 struct Flag {
   std::string name;                  // "training.steps"
   std::optional<std::string> value;  // what stands behind an equals sign
@@ -53,7 +59,8 @@ std::string as_toml(const Key& key, std::string_view text) {
 
 Setting parse_value(const Key& key, const std::string& text, const std::string& place) {
   const auto bad = [&] {
-    refuse(place, fmt::format("{} must be {}, not '{}'", key.full_name(), type_of(key), text));
+    refuse(place, fmt::format("{} must be {}, not '{}'{}", key.full_name(), words_for_type(key), text,
+                              is_long_number(text) ? ", which has too many digits" : ""));
   };
   // A line break could begin another key.
   if (text.find_first_of("\r\n") != std::string::npos) bad();
@@ -77,7 +84,7 @@ std::vector<Setting> read_flags(std::span<const std::string> arguments) {
     const std::size_t dot = flag->name.find('.');
     const Key& key = known_key(flag->name.substr(0, dot), flag->name.substr(dot + 1), place);
     if (!flag->value && ++at == arguments.size())
-      refuse(place, fmt::format("must be followed by {}", type_of(key)));
+      refuse(place, fmt::format("must be followed by {}", words_for_type(key)));
     settings.push_back(parse_value(key, flag->value ? *flag->value : arguments[at], place));
   }
   return settings;

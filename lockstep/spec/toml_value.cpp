@@ -106,12 +106,16 @@ std::string_view type_of(const Key& key) {
   return std::visit(TypeWords{}, default_of(key));
 }
 
+std::string words_for_type(const Key& key) {
+  return fmt::format("{}{}", type_of(key), key.accepted.when_auto ? " or \"auto\"" : "");
+}
+
 Setting setting_of(const Key& key, const toml::node& node, const std::string& place) {
   auto value = std::visit(Convert{node}, default_of(key));
   if (key.accepted.when_auto && node.value_exact<std::string>() == "auto") value = *key.accepted.when_auto;
   if (!value) {
     const bool both_lists = node.is_array() && type_of(key).starts_with("a list");
-    refuse(place, fmt::format("{} must be {}, not {}", key.full_name(), type_of(key),
+    refuse(place, fmt::format("{} must be {}, not {}", key.full_name(), words_for_type(key),
                               both_lists ? "one with other elements" : kind_of(node)));
   }
   if (const auto why = why_refused(key, *value)) refuse(place, fmt::format("{} {}", key.full_name(), *why));

@@ -55,6 +55,9 @@ TEST(Flags, AreRefusedWithTheirName) {
             "flag --training.stpes: there is no key 'training.stpes'; did you mean 'training.steps'?");
   EXPECT_EQ(error_of({"--training.steps", "many"}),
             "flag --training.steps: training.steps must be a whole number, not 'many'");
+  EXPECT_EQ(error_of({"--training.steps", "99999999999999999999"}),
+            "flag --training.steps: training.steps must be a whole number, not '99999999999999999999', which "
+            "has too many digits");
   EXPECT_EQ(error_of({"--training.steps"}), "flag --training.steps: must be followed by a whole number");
   EXPECT_EQ(error_of({"--training.steps", "0"}),
             "flag --training.steps: training.steps must be 1 or more, not 0");

@@ -120,7 +120,7 @@ TEST(ParseRun, SomeNumbersCanBeAuto) {
                 .checkpoint.interval,
             -1);
   EXPECT_EQ(error_of("[checkpoint]\ninterval = \"often\"\n"),
-            "run.toml:2: checkpoint.interval must be a whole number, not a text");
+            "run.toml:2: checkpoint.interval must be a whole number or \"auto\", not a text");
   EXPECT_EQ(error_of("[checkpoint]\ninterval = -2\n"),
             "run.toml:2: checkpoint.interval must be -1 or more, or \"auto\", not -2");
   EXPECT_EQ(error_of("[checkpoint]\nkeep_last = \"auto\"\n"),
@@ -147,7 +147,7 @@ TEST(ParseRun, NamesFileLineAndTheNearestKey) {
       error_of("[model]\nmicro_batch_size = 3\n"),
       "run.toml:2: there is no key 'model.micro_batch_size'; did you mean 'training.micro_batch_size'?");
   EXPECT_EQ(error_of("[trainig]\nsteps = 3\n"),
-            "run.toml:2: there is no section [trainig]; did you mean [training]?");
+            "run.toml:1: there is no section [trainig]; did you mean [training]?");
   EXPECT_THAT(error_of("[zzz]\n"),
               StartsWith("run.toml:1: there is no section [zzz]; the sections are [job]"));
   EXPECT_THAT(error_of("steps = 3"), StartsWith("run.toml:1: 'steps' stands outside of a section"));
