@@ -85,7 +85,7 @@ TEST(PrepareCommand, TellsOfValidationThatItLeaves) {
   EXPECT_EQ(folder.read("out_validation.bin"), "of another program");
 
   std::vector<std::string> as_json = arguments;
-  as_json.push_back("--json");
+  as_json.emplace_back("--json");
   EXPECT_EQ(nlohmann::json::parse(prepare(as_json).output)["validation_of_before"], true);
 }
 

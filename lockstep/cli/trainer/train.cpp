@@ -189,7 +189,8 @@ void add_train(CLI::App& app, Invocation& invocation) {
       "Hugging Face folder.\n"
       "When a worker is killed or lost, the others go on after the same step, and it is started again "
       "(elastic.enabled).\n"
-      "--listen lets `lockstep agent` on other hosts add workers; it needs a secret (lockstep keygen), but on loopback.\n"
+      "--listen lets `lockstep agent` on other hosts add workers; except on loopback it needs a secret "
+      "(lockstep keygen).\n"
       "Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end all ranks after the same step with a checkpoint, and with "
       "exit code 75;\nthose that are ignored at the start, as SIGHUP under nohup, do not.");
   command->callback(
