@@ -32,13 +32,22 @@ std::vector<float> many_values() {
   return values;
 }
 
+struct RoundTrip {
+  std::vector<std::uint16_t> upper;
+  std::vector<float> joined;  // with the lower ones
+};
+
+RoundTrip split_and_joined(const std::vector<float>& values) {
+  RoundTrip trip = {std::vector<std::uint16_t>(values.size()), std::vector<float>(values.size())};
+  std::vector<std::uint16_t> lower(values.size());
+  split(values, trip.upper, lower);
+  join(trip.upper, lower, trip.joined);
+  return trip;
+}
+
 TEST(Split, JoinsToTheSameBits) {
   const std::vector<float> values = many_values();
-  std::vector<std::uint16_t> upper(values.size());
-  std::vector<std::uint16_t> lower(values.size());
-  std::vector<float> joined(values.size());
-  split(values, upper, lower);
-  join(upper, lower, joined);
+  const std::vector<float> joined = split_and_joined(values).joined;
   for (std::size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(std::bit_cast<std::uint32_t>(values[i]), std::bit_cast<std::uint32_t>(joined[i])) << values[i];
   }
@@ -72,11 +81,7 @@ TEST(Split, EveryNanBecomesTheQuietOne) {
       }
     }
   }
-  std::vector<std::uint16_t> upper(values.size());
-  std::vector<std::uint16_t> lower(values.size());
-  std::vector<float> joined(values.size());
-  split(values, upper, lower);
-  join(upper, lower, joined);
+  const auto [upper, joined] = split_and_joined(values);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto bits = std::bit_cast<std::uint32_t>(values[i]);
     ASSERT_EQ(upper[i], bf16_of_float(values[i])) << std::hex << bits;
