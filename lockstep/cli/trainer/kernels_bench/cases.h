@@ -23,7 +23,10 @@ struct KernelCase {
   std::function<KernelWork(DType)> make;
 };
 
-// The kernels of training at the sizes of a gpt2-124m with 1024 tokens.
-std::vector<KernelCase> kernel_cases();
+// The kernels of a pass through the model, forward and backward, at the sizes of operands.h.
+std::vector<KernelCase> pass_cases();
+
+// The kernels that only run over parameters and gradients, and conversions.
+std::vector<KernelCase> update_cases();
 
 }  // namespace lockstep::cli

@@ -115,7 +115,8 @@ std::string table_row(const Figures& figures) {
 }
 
 std::vector<KernelCase> chosen_cases(const std::string& names) {
-  std::vector<KernelCase> cases = kernel_cases();
+  std::vector<KernelCase> cases = pass_cases();
+  for (KernelCase& each : update_cases()) cases.push_back(std::move(each));
   if (names.empty()) return cases;
   std::vector<std::string> known;
   for (const KernelCase& each : cases) known.push_back(each.name);

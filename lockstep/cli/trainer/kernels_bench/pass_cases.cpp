@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lockstep/cli/trainer/kernels_bench/cases.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
+#include "lockstep/cli/trainer/kernels_bench/cases.h"
+#include "lockstep/cli/trainer/kernels_bench/operands.h"
 #include "lockstep/kernels/compute/activation/activation.h"
 #include "lockstep/kernels/compute/attention/attention.h"
 #include "lockstep/kernels/compute/bias/bias.h"
-#include "lockstep/kernels/compute/convert.h"
 #include "lockstep/kernels/compute/dropout/dropout.h"
 #include "lockstep/kernels/compute/embedding/embedding.h"
 #include "lockstep/kernels/compute/gemm/gemm.h"
@@ -20,53 +18,16 @@
 #include "lockstep/kernels/compute/loss/lane_head.h"
 #include "lockstep/kernels/compute/norm/norm.h"
 #include "lockstep/kernels/compute/rotary/rotary.h"
-#include "lockstep/kernels/compute/threads.h"
-#include "lockstep/kernels/compute/update/optimizers.h"
-#include "lockstep/kernels/compute/update/split.h"
-#include "lockstep/kernels/compute/update/vectors.h"
 
 namespace lockstep::cli {
 namespace {
 
 using namespace kernels;  // NOLINT(google-build-using-namespace): every other word here is one of theirs
 
-constexpr std::size_t kTokens = 1024;
-constexpr std::size_t kWidth = 768;
 constexpr std::size_t kHeads = 12;
 constexpr std::size_t kHeadWidth = kWidth / kHeads;
-constexpr std::size_t kFfn = 3072;
 constexpr std::size_t kVocabulary = 50257;
-constexpr std::size_t kParameters = std::size_t{8} << 20;
 constexpr std::size_t kLanes = 4;  // of layers that are divided
-
-// A matrix of values between -2 and 2 that repeat without a visible pattern.
-class Values {
- public:
-  Values(DType dtype, std::size_t rows, std::size_t columns)
-      : dtype_(dtype), rows_(rows), columns_(columns), memory_(rows * columns * size_of(dtype)) {
-    std::vector<float> row(columns);
-    for (std::size_t i = 0; i < rows; ++i) {
-      for (std::size_t j = 0; j < columns; ++j)
-        row[j] = 4.0F * static_cast<float>((i * 7919 + j * 104729) % 10007) / 10007.0F - 2.0F;
-      from_floats(row, matrix().row(i), dtype);
-    }
-  }
-  Matrix matrix() { return matrix_of(memory_.data(), dtype_, rows_, columns_); }
-  Matrix columns(std::size_t first, std::size_t count) { return matrix().part(0, rows_, first, count); }
-  std::span<float> floats() {
-    return {reinterpret_cast<float*>(memory_.data()), memory_.size() / sizeof(float)};
-  }
-  std::size_t bytes() const { return memory_.size(); }
-
- private:
-  DType dtype_;
-  std::size_t rows_, columns_;
-  std::vector<std::byte> memory_;
-};
-
-std::shared_ptr<Values> values(DType dtype, std::size_t rows, std::size_t columns) {
-  return std::make_shared<Values>(dtype, rows, columns);
-}
 
 constexpr double kGemmFlops = 2.0 * kTokens * kWidth * kFfn;
 
@@ -337,122 +298,9 @@ KernelWork dropout(DType dtype) {
           }};
 }
 
-// What a step of the optimizer needs; the working copy is there unless it is fp32.
-struct Optimized {
-  explicit Optimized(DType dtype)
-      : working_dtype(dtype),
-        master(DType::fp32, 1, kParameters),
-        gradient(DType::fp32, 1, kParameters),
-        first(DType::fp32, 1, kParameters),
-        second(DType::fp32, 1, kParameters),
-        working(dtype, 1, kParameters) {
-    for (float& value : second.floats()) value = std::abs(value);
-  }
-  Parameters parameters() {
-    return {.master = master.floats(),
-            .working = working_dtype == DType::fp32 ? nullptr : working.matrix().row(0),
-            .working_dtype = working_dtype,
-            .gradient = gradient.floats()};
-  }
-  std::size_t working_bytes() const { return working_dtype == DType::fp32 ? 0 : working.bytes(); }
-
-  DType working_dtype;
-  Values master, gradient, first, second, working;
-};
-
-KernelWork adamw_step(DType dtype) {
-  auto state = std::make_shared<Optimized>(dtype);
-  return {.bytes = 7 * state->master.bytes() + state->working_bytes(),
-          .call = [state] { adamw({}, state->parameters(), state->first.floats(), state->second.floats()); }};
-}
-
-KernelWork sgd_step(DType dtype) {
-  auto state = std::make_shared<Optimized>(dtype);
-  return {.bytes = 5 * state->master.bytes() + state->working_bytes(),
-          .call = [state] { sgd({.momentum = 0.9F}, state->parameters(), state->first.floats()); }};
-}
-
-// Split weights are always halves of fp32 that are bf16.
-struct OptimizedHalves : Optimized {
-  OptimizedHalves() : Optimized(DType::bf16) { split(master.floats(), upper(), lower); }
-  std::span<std::uint16_t> upper() {
-    return {reinterpret_cast<std::uint16_t*>(working.matrix().row(0)), kParameters};
-  }
-  Parameters halves() {
-    Parameters all = parameters();
-    all.master = {};
-    all.lower = lower;
-    return all;
-  }
-
-  std::vector<std::uint16_t> lower = std::vector<std::uint16_t>(kParameters);
-};
-
-KernelWork adamw_split_step(DType) {
-  auto state = std::make_shared<OptimizedHalves>();
-  return {.bytes = 7 * state->master.bytes(),
-          .call = [state] { adamw({}, state->halves(), state->first.floats(), state->second.floats()); }};
-}
-
-KernelWork sgd_split_step(DType) {
-  auto state = std::make_shared<OptimizedHalves>();
-  return {.bytes = 5 * state->master.bytes(),
-          .call = [state] { sgd({.momentum = 0.9F}, state->halves(), state->first.floats()); }};
-}
-
-KernelWork norm_of_gradients(DType) {
-  auto gradient = values(DType::fp32, 1, kParameters);
-  return {.bytes = gradient->bytes(),
-          .call = [gradient, sums = std::make_shared<std::vector<double>>(kParameters / kSquaresBlock)] {
-            sums_of_squares(gradient->floats(), *sums);
-          }};
-}
-
-KernelWork sum(DType) {
-  auto gradient = values(DType::fp32, 1, kParameters);
-  return {.bytes = gradient->bytes(),
-          .call = [gradient, result = std::make_shared<double>()] { *result = sum_of(gradient->floats()); }};
-}
-
-KernelWork scale_gradient(DType) {
-  auto gradient = values(DType::fp32, 1, kParameters);
-  return {.bytes = 2 * gradient->bytes(), .call = [gradient] { scale(gradient->floats(), -1.0F); }};
-}
-
-KernelWork finite_check(DType) {
-  auto gradient = values(DType::fp32, 1, kParameters);
-  return {.bytes = gradient->bytes(),
-          .call = [gradient, place = std::make_shared<std::optional<std::size_t>>()] {
-            *place = first_not_finite(gradient->floats());
-          }};
-}
-
-// Conversions are of one row; the threads share the rows, as within the kernels that call them.
-KernelWork cast_to_floats(DType dtype) {
-  auto from = values(dtype, kTokens, kFfn);
-  auto to = values(DType::fp32, kTokens, kFfn);
-  return {.bytes = from->bytes() + to->bytes(), .call = [from, to] {
-            parallel_for(kTokens, [&](std::size_t row) {
-              to_floats(from->matrix().row(row), from->matrix().dtype,
-                        to->floats().subspan(row * kFfn, kFfn));
-            });
-          }};
-}
-
-KernelWork cast_from_floats(DType dtype) {
-  auto from = values(DType::fp32, kTokens, kFfn);
-  auto to = values(dtype, kTokens, kFfn);
-  return {.bytes = from->bytes() + to->bytes(), .call = [from, to] {
-            parallel_for(kTokens, [&](std::size_t row) {
-              from_floats(from->floats().subspan(row * kFfn, kFfn), to->matrix().row(row),
-                          to->matrix().dtype);
-            });
-          }};
-}
-
 }  // namespace
 
-std::vector<KernelCase> kernel_cases() {
+std::vector<KernelCase> pass_cases() {
   return {{"gemm", gemm_forward},
           {"gemm_with_bias", gemm_and_bias},
           {"gemm_input_gradient", gemm_input_gradient},
@@ -478,17 +326,7 @@ std::vector<KernelCase> kernel_cases() {
           {"bias", bias_forward},
           {"bias_gradient", bias_gradient},
           {"residual", residual},
-          {"dropout", dropout},
-          {"adamw", adamw_step},
-          {"sgd", sgd_step},
-          {"adamw_split", adamw_split_step},
-          {"sgd_split", sgd_split_step},
-          {"norm_of_gradients", norm_of_gradients},
-          {"sum", sum},
-          {"scale", scale_gradient},
-          {"finite_check", finite_check},
-          {"cast_to_floats", cast_to_floats},
-          {"cast_from_floats", cast_from_floats}};
+          {"dropout", dropout}};
 }
 
 }  // namespace lockstep::cli
