@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "lockstep/data/corpus/corpus.h"
+#include "lockstep/data/corpus/corpus_tokenizer.h"
 
 namespace lockstep::train {
 namespace {
@@ -48,6 +49,22 @@ checkpoint::FolderTokenizer tokenizer_of(const spec::RunSpec& run, const std::st
   if (takes(run.checkpoint.initial_load_path, WhenCorrupt::refuse)) return found;
   takes(folder_of(run.data.tokenizer), WhenCorrupt::ignore);
   return found;
+}
+
+void require_one_tokenizer(const spec::RunSpec& run, const checkpoint::FolderTokenizer& found) {
+  std::vector<std::string> corpora;
+  for (const spec::Corpus& corpus : run.data.train) corpora.push_back(corpus.path);
+  if (run.validation.freq > 0) {
+    for (const spec::Corpus& corpus : run.data.validation) corpora.push_back(corpus.path);
+  }
+  std::optional<data::OwnedTokenizer> named;
+  if (!run.data.tokenizer.empty()) {
+    named = {.name = run.data.tokenizer,
+             .owner = "data.tokenizer",
+             .content = found.tokenizer->serialized(),
+             .remedy = ", or leave data.tokenizer out"};
+  }
+  data::require_same_tokenizer(corpora, named);
 }
 
 }  // namespace lockstep::train

@@ -215,7 +215,10 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
       goes_on_(goes_on || resumes_itself(run)),
       tokenizer_(train::tokenizer_of(
           run, goes_on ? train::kept_tokenizer(run.job.dump_folder) : kept_beside_checkpoint(run))) {
-  if (!goes_on) require_free(run);
+  if (!goes_on) {
+    require_free(run);
+    train::require_one_tokenizer(run, tokenizer_);
+  }
   if (!goes_on_ && tokenizer_.tokenizer) require_fitting(*tokenizer_.tokenizer, run);
   checkpoint::require_replaceable(model_folder());  // better than to find out after training
 }

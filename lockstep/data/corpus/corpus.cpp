@@ -119,13 +119,24 @@ std::unique_ptr<TokenSource> open_corpus(const std::string& path, const CorpusOp
   return pattern ? open_all(*pattern, options) : open_one(path, options);
 }
 
-std::optional<std::string> tokenizer_beside(const std::string& path) {
+std::vector<TokenizerBeside> tokenizers_beside(const std::string& path) {
   const auto pattern = pattern_of(path);
   std::error_code failure;
+  std::vector<TokenizerBeside> found;
   for (const std::string& file : pattern ? matches(*pattern, failure) : std::vector<std::string>{path}) {
-    for (const std::string& prefix : prefixes_of(file)) {
-      if (is_file(prefix + ".tokenizer.json")) return prefix + ".tokenizer.json";
+    for (const char* name : {kJsonTokenizer, kPieceTokenizer}) {
+      const auto prefixes = prefixes_of(file);
+      const auto prefix =
+          std::ranges::find_if(prefixes, [&](const auto& one) { return is_file(one + name); });
+      if (prefix != prefixes.end()) found.push_back({.corpus = file, .file = *prefix + name});
     }
+  }
+  return found;
+}
+
+std::optional<std::string> tokenizer_beside(const std::string& path) {
+  for (TokenizerBeside& beside : tokenizers_beside(path)) {
+    if (beside.file.ends_with(kJsonTokenizer)) return std::move(beside.file);
   }
   return std::nullopt;
 }

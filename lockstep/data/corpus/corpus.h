@@ -40,8 +40,20 @@ struct CorpusOptions {
 // UsageError when there is no such file, DataError when one is corrupt.
 std::unique_ptr<TokenSource> open_corpus(const std::string& path, const CorpusOptions& options);
 
-// The tokenizer.json that `lockstep prepare` has left beside the files of a corpus, which is named as above;
-// of several files, beside the first that has one. None when there is none, or no such corpus.
+// What the tokenizer of a corpus is called behind its prefix.
+inline constexpr const char* kJsonTokenizer = ".tokenizer.json";
+inline constexpr const char* kPieceTokenizer = ".tokenizer.model";  // of sentencepiece
+
+// A tokenizer that `lockstep prepare` has left beside a corpus.
+struct TokenizerBeside {
+  std::string corpus;  // or the file of it that this one made
+  std::string file;
+  bool operator==(const TokenizerBeside&) const = default;
+};
+
+// Those of a corpus, which is named as above, in the order of its files; none when there is no such corpus.
+std::vector<TokenizerBeside> tokenizers_beside(const std::string& path);
+// The first of them that is a tokenizer.json; none when there is none.
 std::optional<std::string> tokenizer_beside(const std::string& path);
 
 }  // namespace lockstep::data

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/data/corpus/corpus.h"
 #include "lockstep/data/corpus/megatron_writer.h"
 #include "lockstep/data/prepare/document_reader.h"
 #include "lockstep/data/prepare/inputs.h"
@@ -17,10 +18,6 @@
 #include "lockstep/data/tokenizer/tokenizer.h"
 
 namespace lockstep::data {
-
-// What the tokenizer of a corpus is called behind its prefix.
-inline constexpr const char* kJsonTokenizer = ".tokenizer.json";
-inline constexpr const char* kPieceTokenizer = ".tokenizer.model";  // of sentencepiece
 
 struct PrepareOptions {
   std::vector<Input> inputs;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/data/corpus/corpus_tokenizer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
+#include "lockstep/base/suggest.h"
+#include "lockstep/data/corpus/corpus.h"
+#include "lockstep/data/tokenizer/file_content.h"
+#include "lockstep/data/tokenizer/hugging_face.h"
+#include "lockstep/data/tokenizer/word_difference.h"
+
+namespace lockstep::data {
+namespace {
+
+// Tokenizers that are no copies of each other; most often there is one, which need not be understood.
+using Distinct = std::vector<OwnedTokenizer>;
+
+void add(OwnedTokenizer tokenizer, Distinct& all) {
+  const auto same = std::ranges::find(all, tokenizer.content, &OwnedTokenizer::content);
+  if (same == all.end()) all.push_back(std::move(tokenizer));
+}
+
+// None when it is of a kind that is not supported.
+std::optional<BpeModel> model_of(const OwnedTokenizer& tokenizer) {
+  try {
+    return from_hugging_face(tokenizer.content, tokenizer.name);
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
+[[noreturn]] void refuse(const OwnedTokenizer& first, const OwnedTokenizer& other,
+                         const std::string& difference) {
+  throw UsageError(
+      fmt::format("{} was made with another tokenizer than that of {}: {}; prepare its text again with "
+                  "--tokenizer {}{}",
+                  other.owner, first.owner, difference, first.name, first.remedy));
+}
+
+std::string described(const std::string& word) {
+  return word.empty() ? "missing" : fmt::format("'{}'", printable_name(word));
+}
+
+void require_same_words(const Distinct& all) {
+  if (all.size() < 2) return;
+  const OwnedTokenizer* first = nullptr;
+  BpeModel words;
+  for (const OwnedTokenizer& tokenizer : all) {
+    std::optional<BpeModel> model = model_of(tokenizer);
+    if (!model) continue;
+    if (first == nullptr) {
+      first = &tokenizer;
+      words = std::move(*model);
+    } else if (const auto difference = first_difference(*model, words)) {
+      refuse(*first, tokenizer,
+             fmt::format("token {} is {} in {}, but {} in {}", difference->token, described(difference->one),
+                         tokenizer.name, described(difference->other), first->name));
+    }
+  }
+}
+
+void require_same_bytes(const Distinct& all) {
+  if (all.size() < 2) return;
+  refuse(all[0], all[1], fmt::format("{} and {} are different files", all[1].name, all[0].name));
+}
+
+}  // namespace
+
+void require_same_tokenizer(const std::vector<std::string>& corpora,
+                            const std::optional<OwnedTokenizer>& expected) {
+  Distinct json, pieces;
+  if (expected) json.push_back(*expected);
+  for (const std::string& corpus : corpora) {
+    for (const TokenizerBeside& beside : tokenizers_beside(corpus)) {
+      add({.name = beside.file, .owner = beside.corpus, .content = tokenizer_content(beside.file)},
+          beside.file.ends_with(kJsonTokenizer) ? json : pieces);
+    }
+  }
+  require_same_words(json);
+  require_same_bytes(pieces);
+}
+
+}  // namespace lockstep::data

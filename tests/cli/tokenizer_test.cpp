@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Corpora, models and checkpoints whose tokenizers are not the same, as users mix them up.
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/train_program.h"
+#include "tests/support/files.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Flags = std::vector<std::string>;
+
+// Beside the corpus of bytes one of words, made from the same text.
+class TokenizerOfARun : public TrainProgram {
+ protected:
+  TokenizerOfARun() : bytes_(folder_.path("corpus")), words_(folder_.path("words")) {
+    const Finished prepared = run_program({"prepare", folder_.path("text.txt"), "--train-tokenizer",
+                                           "--vocab-size", "300", "--output", words_});
+    EXPECT_EQ(prepared.exit_code, 0) << prepared.error_output;
+  }
+
+  Finished train_into(const std::string& run, const Flags& more) {
+    Flags flags = {"--job.dump_folder", folder_.path(run), "--training.steps", "1"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return train(flags);
+  }
+  void expect_trained(const std::string& run, const Flags& more) {
+    const Finished finished = train_into(run, more);
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  }
+
+  // As a program leaves it that has read and written it.
+  void rewrite_tokenizer_of(const std::string& corpus) const {
+    const auto json = nlohmann::json::parse(read_file(corpus + ".tokenizer.json"));
+    std::ofstream(corpus + ".tokenizer.json", std::ios::trunc) << json.dump();
+  }
+
+  std::string bytes_;
+  std::string words_;
+};
+
+TEST_F(TokenizerOfARun, CorporaOfTwoTokenizersAreRefused) {
+  const std::string mixed = "[\"" + bytes_ + "\", \"" + words_ + "\"]";
+  const std::string sentence = words_ + " was made with another tokenizer than that of " + bytes_;
+  for (const char* workers : {"1", "2"}) {
+    expect_refusal(train_into("mixed", {"--data.train", mixed, "--workers", workers}), 2, sentence);
+    expect_refusal(train_into("mixed", {"--data.validation", words_, "--workers", workers}), 2, sentence);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("mixed")));
+  expect_trained("not_read", {"--data.validation", words_, "--validation.freq", "0"});
+}
+
+TEST_F(TokenizerOfARun, ACorpusThatTellsNothingIsTaken) {
+  for (const char* name : {".bin", ".idx"})
+    std::filesystem::copy(words_ + name, folder_.path("foreign") + name);
+  expect_trained("foreign_run", {"--data.validation", folder_.path("foreign")});
+}
+
+TEST_F(TokenizerOfARun, TheOneThatIsNamedMustHaveMadeTheCorpora) {
+  const std::string other = words_ + ".tokenizer.json";
+  expect_refusal(
+      train_into("named", {"--data.tokenizer", other}), 2,
+      bytes_ + " was made with another tokenizer than that of data.tokenizer: token 257 is missing in " +
+          bytes_ + ".tokenizer.json, but '");
+  rewrite_tokenizer_of(bytes_);
+  expect_trained("named", {"--data.tokenizer", "bytes"});
+}
+
+TEST_F(TokenizerOfARun, AModelIsEvaluatedOnTokensOfItsOwn) {
+  expect_trained("run", {});
+  const std::string model = folder_.path("run") + "/model";
+  const auto eval = [&](const std::string& corpus) {
+    return run_program({"eval", model, "--data", corpus, "--seq-len", "32", "--sequences", "2"});
+  };
+  expect_refusal(eval(words_), 2,
+                 words_ + " was made with another tokenizer than that of " + model + ": token 257 is '");
+  rewrite_tokenizer_of(bytes_);
+  EXPECT_EQ(eval(bytes_).exit_code, 0);
+  std::filesystem::remove(words_ + ".tokenizer.json");
+  EXPECT_EQ(eval(words_).exit_code, 0);
+}
+
+TEST_F(TokenizerOfARun, ARunGoesOnWithTheTokensItWasBegunWith) {
+  const Flags begin = {"--checkpoint.interval", "1", "--validation.freq", "0"};
+  const auto go_on = [&](const Flags& more) {
+    Flags flags = begin;
+    flags.insert(flags.end(), {"--resume", "auto", "--training.steps", "2"});
+    flags.insert(flags.end(), more.begin(), more.end());
+    return train_into("run", flags);
+  };
+  // Expects that it was not allowed; gives the sentence.
+  const auto refusal = [&](const Flags& more) {
+    const Finished finished = go_on(more);
+    EXPECT_EQ(finished.exit_code, 2) << finished.error_output;
+    EXPECT_EQ(lines_in(finished.error_output), 1U) << finished.error_output;
+    return finished.error_output;
+  };
+  expect_trained("run", begin);
+  EXPECT_THAT(refusal({"--data.train", words_}), HasSubstr("data.train has other samples than "));
+  EXPECT_THAT(refusal({"--data.train", words_, "--data.tokenizer", "bytes"}),
+              HasSubstr(words_ + " was made with another tokenizer than that of data.tokenizer"));
+  EXPECT_EQ(go_on({}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace lockstep::testing
