@@ -58,6 +58,17 @@ TEST_F(TokenizerOfARun, CorporaOfTwoTokenizersAreRefused) {
   expect_trained("not_read", {"--data.validation", words_, "--validation.freq", "0"});
 }
 
+TEST_F(TokenizerOfARun, ValidationThatWasPreparedWithACorpusTellsItsTokenizer) {
+  ASSERT_EQ(
+      run_program({"prepare", folder_.path("text.txt"), "--tokenizer", words_ + ".tokenizer.json",
+                   "--document-lines", "10", "--validation", "0.3", "--output", folder_.path("divided")})
+          .exit_code,
+      0);
+  const std::string part = folder_.path("divided_validation");
+  expect_refusal(train_into("divided_run", {"--data.validation", part}), 2,
+                 part + " was made with another tokenizer than that of " + bytes_);
+}
+
 TEST_F(TokenizerOfARun, ACorpusThatTellsNothingIsTaken) {
   for (const char* name : {".bin", ".idx"})
     std::filesystem::copy(words_ + name, folder_.path("foreign") + name);

@@ -234,24 +234,31 @@ class ReplacedCorpus : public Prepare {
     how_.tokenizer_file = folder_.path("out.tokenizer.json");
     prepare_corpus(how_, bytes_, ignore);
   }
-  bool is_there(const char* name) const { return std::filesystem::exists(folder_.path(name)); }
+  bool is_there(const std::string& name) const { return std::filesystem::exists(folder_.path(name)); }
 
-  static constexpr const char* kFiles[] = {"out.bin", "out.idx", "out_validation.bin", "out_validation.idx",
-                                           "out.tokenizer.json"};
+  static constexpr const char* kFiles[] = {"out.bin",
+                                           "out.idx",
+                                           "out_validation.bin",
+                                           "out_validation.idx",
+                                           "out.tokenizer.json",
+                                           "out_validation.tokenizer.json"};
   PrepareOptions how_;
 };
 
 TEST_F(ReplacedCorpus, HasItsTokenizerBesideIt) {
-  EXPECT_THAT(folder_.names(), UnorderedElementsAre("a.txt", "out.bin", "out.idx", "out_validation.bin",
-                                                    "out_validation.idx", "out.tokenizer.json"));
+  EXPECT_THAT(folder_.names(),
+              UnorderedElementsAre("a.txt", "out.bin", "out.idx", "out_validation.bin", "out_validation.idx",
+                                   "out.tokenizer.json", "out_validation.tokenizer.json"));
   EXPECT_EQ(folder_.read("out.tokenizer.json"), bytes_.serialized());
+  EXPECT_EQ(folder_.read("out_validation.tokenizer.json"), bytes_.serialized());
 }
 
 TEST_F(ReplacedCorpus, StaysWhenTheNewOneCannotBeWritten) {
   const auto other = load_tokenizer(folder_.write("t.json", testing::metaspace_file().dump()));
   std::map<std::string, std::string> before;
   for (const char* name : kFiles) before[name] = folder_.read(name);
-  for (const char* obstacle : {"out.tokenizer.json.new", "out_validation.idx.new", "out.idx.new"}) {
+  for (const char* obstacle : {"out.tokenizer.json.new", "out_validation.tokenizer.json.new",
+                               "out_validation.idx.new", "out.idx.new"}) {
     std::filesystem::create_directory(folder_.path(obstacle));
     EXPECT_THROW(prepare_corpus(how_, *other, ignore), UsageError);
     for (const char* name : kFiles) {
@@ -265,7 +272,8 @@ TEST_F(ReplacedCorpus, StaysWhenTheNewOneCannotBeWritten) {
 // What a crash between two renames would leave.
 TEST_F(ReplacedCorpus, IsNeverBelievedInParts) {
   const auto other = load_tokenizer(folder_.write("t.json", testing::metaspace_file().dump()));
-  for (const char* obstacle : {"out.tokenizer.json", "out_validation.bin", "out_validation.idx"}) {
+  for (const char* obstacle :
+       {"out.tokenizer.json", "out_validation.tokenizer.json", "out_validation.bin", "out_validation.idx"}) {
     prepare_corpus(how_, bytes_, ignore);
     std::filesystem::remove(folder_.path(obstacle));
     folder_.write(std::string(obstacle) + "/in_the_way", "");
@@ -290,7 +298,12 @@ TEST_F(ReplacedCorpus, LeavesValidationThatItDoesNotReplace) {
   prepare_corpus(how_, bytes_, ignore);
   EXPECT_TRUE(folder_.read("out_validation.bin") == tokens);
   EXPECT_TRUE(folder_.read("out_validation.idx") == index);
-  EXPECT_TRUE(has_validation_of_before(how_));
+  EXPECT_FALSE(has_validation_of_before(how_)) << "its tokenizer is the same";
+  prepare_corpus(how_, *load_tokenizer(folder_.write("t.json", testing::metaspace_file().dump())), ignore);
+  EXPECT_EQ(folder_.read("out_validation.tokenizer.json"), bytes_.serialized());
+  EXPECT_TRUE(has_validation_of_before(how_)) << "its tokenizer is another one";
+  std::filesystem::remove(folder_.path("out_validation.tokenizer.json"));
+  EXPECT_TRUE(has_validation_of_before(how_)) << "nothing tells";
   std::filesystem::remove(folder_.path("out_validation.bin"));
   EXPECT_FALSE(has_validation_of_before(how_));
 }
@@ -309,8 +322,10 @@ TEST_F(ReplacedCorpus, LeavesWhatWasPreparedByItself) {
 TEST_F(ReplacedCorpus, LosesATokenizerOfTheOtherKind) {
   how_.tokenizer_file = folder_.path("out.tokenizer.model");
   prepare_corpus(how_, bytes_, ignore);
-  EXPECT_FALSE(is_there("out.tokenizer.json"));
-  EXPECT_TRUE(is_there("out.tokenizer.model"));
+  for (const std::string prefix : {"out", "out_validation"}) {
+    EXPECT_FALSE(is_there(prefix + ".tokenizer.json")) << prefix;
+    EXPECT_TRUE(is_there(prefix + ".tokenizer.model")) << prefix;
+  }
 }
 
 TEST_F(Prepare, OnlyOneWritesAnOutput) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -13,11 +14,13 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/file_lock.h"
+#include "lockstep/base/is_file.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/data/prepare/document_text.h"
 #include "lockstep/data/prepare/ordered_parallel.h"
 #include "lockstep/data/prepare/saved_progress.h"
 #include "lockstep/data/tokenizer/bpe_trainer.h"
+#include "lockstep/data/tokenizer/file_content.h"
 
 namespace lockstep::data {
 namespace {
@@ -73,6 +76,20 @@ std::uint64_t settings_hash(const PrepareOptions& options, const Tokenizer& toke
   return XXH3_64bits(settings.data(), settings.size());
 }
 
+// Empty when no file gets the tokenizer.
+std::string validation_tokenizer_of(const PrepareOptions& options) {
+  if (options.tokenizer_file.empty()) return {};
+  return validation_prefix_of(options) + options.tokenizer_file.substr(options.output.size());
+}
+
+// That of each corpus which is written.
+std::vector<std::string> tokenizer_files_of(const PrepareOptions& options) {
+  if (options.tokenizer_file.empty()) return {};
+  std::vector<std::string> files = {options.tokenizer_file};
+  if (options.reader.validation > 0) files.push_back(validation_tokenizer_of(options));
+  return files;
+}
+
 class CorpusBuilder {
  public:
   CorpusBuilder(const PrepareOptions& options, const Tokenizer& tokenizer, const ProgressCallback& callback)
@@ -120,16 +137,16 @@ class CorpusBuilder {
 
   // What can fail for want of room comes before the old corpus goes; behind it there are only renames.
   void replace_old() {
-    std::optional<OutputFile> tokenizer;
-    if (!options_.tokenizer_file.empty()) {
-      tokenizer.emplace(options_.tokenizer_file + ".new");
-      tokenizer->write(tokenizer_.serialized());
-      tokenizer->sync();
+    std::map<std::string, OutputFile> tokenizers;  // by the names that they will have
+    for (const std::string& file : tokenizer_files_of(options_)) {
+      OutputFile& tokenizer = tokenizers.try_emplace(file, file + ".new").first->second;
+      tokenizer.write(tokenizer_.serialized());
+      tokenizer.sync();
     }
     if (validation_) validation_->complete();
     train_->complete();
     remove_old();
-    if (tokenizer) tokenizer->rename_to(options_.tokenizer_file);
+    for (auto& [file, tokenizer] : tokenizers) tokenizer.rename_to(file);
     if (validation_) validation_->publish();
     train_->publish();
   }
@@ -138,12 +155,16 @@ class CorpusBuilder {
   // the old one there is no corpus. Its tokens would be read without it under the name PREFIX.bin.
   // A PREFIX_validation that is not replaced stays: nothing tells whether an earlier run has made it.
   void remove_old() const {
-    std::vector<std::string> stale = {options_.output + ".idx", options_.output + ".bin"};
-    if (validation_) stale.insert(stale.end(), {validation_prefix() + ".idx", validation_prefix() + ".bin"});
-    for (const char* name : {kJsonTokenizer, kPieceTokenizer}) {
-      const std::string file = options_.output + name;
-      if (!options_.tokenizer_file.empty() && file != options_.tokenizer_file) stale.push_back(file);
+    std::vector<std::string> prefixes = {options_.output};
+    if (validation_) prefixes.push_back(validation_prefix());
+    const std::vector<std::string> tokenizers = tokenizer_files_of(options_);
+    std::vector<std::string> stale;
+    for (const std::string& prefix : prefixes) {
+      stale.insert(stale.end(), {prefix + ".idx", prefix + ".bin"});
+      if (!tokenizers.empty()) stale.insert(stale.end(), {prefix + kJsonTokenizer, prefix + kPieceTokenizer});
     }
+    // The new ones take the places of old ones in one step.
+    std::erase_if(stale, [&](const auto& file) { return std::ranges::count(tokenizers, file) > 0; });
     std::error_code was_not_there;
     for (const std::string& file : stale) std::filesystem::remove(file, was_not_there);
   }
@@ -251,10 +272,10 @@ std::string validation_prefix_of(const PrepareOptions& options) {
 }
 
 bool has_validation_of_before(const PrepareOptions& options) {
-  const std::string prefix = validation_prefix_of(options);
-  const auto is_there = [&](const char* name) { return std::filesystem::exists(prefix + name); };
-  return options.reader.validation <= 0 && is_there(".bin") && !is_there(kJsonTokenizer) &&
-         !is_there(kPieceTokenizer);
+  const std::string tokens = validation_prefix_of(options) + ".bin";
+  if (options.reader.validation > 0 || !std::filesystem::exists(tokens)) return false;
+  const std::string tokenizer = validation_tokenizer_of(options);
+  return !is_file(tokenizer) || tokenizer_content(tokenizer) != tokenizer_content(options.tokenizer_file);
 }
 
 PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,

@@ -23,7 +23,9 @@ struct PrepareOptions {
   std::vector<Input> inputs;
   std::string
       output;  // PREFIX: makes PREFIX.bin and .idx, and with validation PREFIX_validation.bin and .idx
-  std::string tokenizer_file;  // gets the tokenizer, PREFIX and one of the names above; empty: none does
+  // Gets the tokenizer: PREFIX and kJsonTokenizer or kPieceTokenizer; so does that of PREFIX_validation, if
+  // it is made. Empty: none does.
+  std::string tokenizer_file;
   ReaderOptions reader;
   std::string json_key = "text";
   std::optional<Token> end_of_document;  // appended to each document
@@ -52,8 +54,8 @@ using ProgressCallback = std::function<void(const PrepareProgress&)>;
 PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,
                                const ProgressCallback& progress);
 
-// Whether there is a PREFIX_validation that preparing without validation leaves as it is, and that may have
-// been made with another tokenizer: it has none of its own.
+// Whether there is a PREFIX_validation that preparing without validation has left as it is, and that may have
+// been made with another tokenizer: it does not have the same one beside it.
 bool has_validation_of_before(const PrepareOptions& options);
 
 struct TrainTokenizerOptions {
