@@ -67,6 +67,16 @@ void load_state(checkpoint::Checkpoint& from, const Holding& holding, Weights& w
   }
 }
 
+// Without one in the checkpoint it is not known: it may have come beside the corpus, or been found, since.
+void require_tokenizer(const checkpoint::Checkpoint& from, const std::string& digest) {
+  const std::string& saved = from.manifest().tokenizer_digest;
+  if (saved.empty() || saved == digest) return;
+  throw UsageError(fmt::format(
+      "{} was trained with a tokenizer of digest {}, but this run has {}: put that file back beside "
+      "the corpus, or name it in data.tokenizer",
+      from.path(), saved, digest.empty() ? "none" : "one of " + digest));
+}
+
 void require_expected(const checkpoint::Checkpoint& from, const Expected& expected, bool leads) {
   const checkpoint::Manifest& manifest = from.manifest();
   checkpoint::require_same_training(expected.run, manifest, from.path());
@@ -74,10 +84,7 @@ void require_expected(const checkpoint::Checkpoint& from, const Expected& expect
     throw UsageError(fmt::format("data.train has other samples than {} was trained on: name the same corpora",
                                  from.path()));
   }
-  // Without one it is not known: a tokenizer beside the corpus may have come, or been found, since.
-  if (leads && !manifest.tokenizer_digest.empty() && manifest.tokenizer_digest != expected.tokenizer_digest) {
-    throw UsageError(fmt::format("data.tokenizer is another one than {} was trained with", from.path()));
-  }
+  if (leads) require_tokenizer(from, expected.tokenizer_digest);
   const auto steps = static_cast<std::uint64_t>(manifest.progress.step);
   if (manifest.progress.data_position != steps * expected.samples_per_step) {
     throw DataError(fmt::format("{}/manifest.json: {} steps of {} samples do not come to position {}",

@@ -14,6 +14,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 using Flags = std::vector<std::string>;
@@ -118,6 +119,15 @@ TEST_F(TokenizerOfARun, ARunGoesOnWithTheTokensItWasBegunWith) {
   EXPECT_THAT(refusal({"--data.train", words_}), HasSubstr("data.train has other samples than "));
   EXPECT_THAT(refusal({"--data.train", words_, "--data.tokenizer", "bytes"}),
               HasSubstr(words_ + " was made with another tokenizer than that of data.tokenizer"));
+  // The same tokens, but nobody could read them.
+  const std::string file = bytes_ + ".tokenizer.json";
+  const std::string own = read_file(file);
+  std::filesystem::copy(words_ + ".tokenizer.json", file, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_THAT(refusal({}), ContainsRegex("checkpoints/step-1 was trained with a tokenizer of digest "
+                                         "[0-9a-f]{32}, but this run has one of [0-9a-f]{32}: put that"));
+  std::filesystem::remove(file);
+  EXPECT_THAT(refusal({}), HasSubstr(", but this run has none: put that file back beside the corpus"));
+  std::ofstream(file, std::ios::trunc) << own;
   EXPECT_EQ(go_on({}).exit_code, 0);
 }
 
