@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/log.h"
 #include "lockstep/checkpoint/store/continuation.h"
 #include "lockstep/checkpoint/store/reader.h"
 #include "lockstep/checkpoint/store/shard_writer.h"
@@ -45,6 +46,18 @@ at::Tensor values_of(checkpoint::Checkpoint& from, const model::ParameterSpec& p
   return all;
 }
 
+// Whoever names a tokenizer may know better: the same words can stand in another file.
+void warn_about_tokenizer(const checkpoint::Checkpoint& from, const std::string& name,
+                          const checkpoint::FolderTokenizer& tokenizer) {
+  const std::string& saved = from.manifest().tokenizer_digest;
+  const std::string digest = digest_of(tokenizer);
+  if (saved.empty() || saved == digest) return;
+  log::warning(fmt::format(
+      "{} was trained with a tokenizer of digest {}, but {} has {}: unless both have the same words, "
+      "what the model writes will make no sense",
+      from.path(), saved, name, digest));
+}
+
 // The checkpoint of step 0.
 std::optional<std::string> first_state_in(const checkpoint::CheckpointStore& store) {
   for (const checkpoint::Listed& listed : store.committed()) {
@@ -59,13 +72,14 @@ void export_model(const std::string& checkpoint, const std::string& folder, cons
   checkpoint::Checkpoint from(checkpoint::find_checkpoint(checkpoint));
   spec::RunSpec run = checkpoint::saved_run(from.manifest(), from.path());
   if (!options.tokenizer.empty()) run.data.tokenizer = options.tokenizer;
+  const checkpoint::FolderTokenizer tokenizer = tokenizer_of(run, kept_tokenizer_beside(from.path()));
+  if (!options.tokenizer.empty()) warn_about_tokenizer(from, options.tokenizer, tokenizer);
   const model::Model model = model_of(run.model);
   const model::FlatLayout layout(model);
   const DType dtype = options.dtype.value_or(run.training.dtype);
   save_model(
       folder, run.model, layout, dtype,
-      [&](std::size_t parameter) { return values_of(from, layout.specs()[parameter], dtype); },
-      tokenizer_of(run, kept_tokenizer_beside(from.path())));
+      [&](std::size_t parameter) { return values_of(from, layout.specs()[parameter], dtype); }, tokenizer);
 }
 
 std::string import_model(const std::string& folder, const std::string& store_folder) {

@@ -12,7 +12,8 @@ namespace lockstep::train {
 
 struct ExportOptions {
   std::optional<DType> dtype = std::nullopt;  // none: that the run trained in
-  std::string tokenizer = {};                 // file; empty: that of the run, if it has one
+  // File; empty: that of the run, if it has one. Another one than that is warned about.
+  std::string tokenizer = {};
 };
 
 // Writes the weights of a checkpoint (a path as checkpoint::find_checkpoint() takes it) as such a folder:

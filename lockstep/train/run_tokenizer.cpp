@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "lockstep/base/hash.h"
 #include "lockstep/data/corpus/corpus.h"
 #include "lockstep/data/corpus/corpus_tokenizer.h"
 
@@ -49,6 +50,12 @@ checkpoint::FolderTokenizer tokenizer_of(const spec::RunSpec& run, const std::st
   if (takes(run.checkpoint.initial_load_path, WhenCorrupt::refuse)) return found;
   takes(folder_of(run.data.tokenizer), WhenCorrupt::ignore);
   return found;
+}
+
+std::string digest_of(const checkpoint::FolderTokenizer& found) {
+  if (!found.tokenizer) return "";
+  const std::string text = found.tokenizer->serialized();
+  return to_text(hash_of(std::as_bytes(std::span(text))));
 }
 
 void require_one_tokenizer(const spec::RunSpec& run, const checkpoint::FolderTokenizer& found) {

@@ -20,6 +20,9 @@ std::string kept_tokenizer_beside(const std::string& checkpoint);  // of the sam
 // load_tokenizer() and take_companions().
 checkpoint::FolderTokenizer tokenizer_of(const spec::RunSpec& run, const std::string& kept = {});
 
+// Of what tokenizer_of() has found, as checkpoints keep it; empty when that is none.
+std::string digest_of(const checkpoint::FolderTokenizer& found);
+
 // Of what tokenizer_of() has found: UsageError when a corpus that the run reads was made with another one, as
 // data::require_same_tokenizer() tells.
 void require_one_tokenizer(const spec::RunSpec& run, const checkpoint::FolderTokenizer& found);

@@ -131,5 +131,23 @@ TEST_F(TokenizerOfARun, ARunGoesOnWithTheTokensItWasBegunWith) {
   EXPECT_EQ(go_on({}).exit_code, 0);
 }
 
+TEST_F(TokenizerOfARun, ExportingWithAnotherOneIsWarnedAbout) {
+  expect_trained("run", {"--checkpoint.interval", "1"});
+  const std::string model = folder_.path("exported");
+  const auto exported = [&](const std::string& tokenizer) {
+    const Finished finished =
+        run_program({"checkpoint", "export", folder_.path("run"), "--hf", model, "--tokenizer", tokenizer});
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+    return finished.error_output;
+  };
+  EXPECT_EQ(exported("bytes"), "");
+  EXPECT_EQ(exported(bytes_ + ".tokenizer.json"), "");
+  const std::string other = words_ + ".tokenizer.json";
+  EXPECT_THAT(exported(other),
+              ContainsRegex("step-1 was trained with a tokenizer of digest [0-9a-f]{32}, but " + other +
+                            " has [0-9a-f]{32}: unless both have the same words"));
+  EXPECT_EQ(read_file(model + "/tokenizer.json"), read_file(other)) << "it was asked for";
+}
+
 }  // namespace
 }  // namespace lockstep::testing

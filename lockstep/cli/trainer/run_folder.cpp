@@ -12,7 +12,6 @@
 
 #include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
-#include "lockstep/base/hash.h"
 #include "lockstep/base/host_memory.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/checkpoint/hugging_face/folder.h"
@@ -224,9 +223,7 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
 }
 
 std::string RunFolder::tokenizer_digest() const {
-  if (!tokenizer_.tokenizer) return "";
-  const std::string text = tokenizer_.tokenizer->serialized();
-  return to_text(hash_of(std::as_bytes(std::span(text))));
+  return train::digest_of(tokenizer_);
 }
 
 void RunFolder::open_sinks(std::int64_t step) {
