@@ -100,6 +100,20 @@ TEST_F(TokenizerOfARun, AModelIsEvaluatedOnTokensOfItsOwn) {
   EXPECT_EQ(eval(words_).exit_code, 0);
 }
 
+TEST_F(TokenizerOfARun, AModelIsTrainedFurtherOnTokensOfItsOwn) {
+  expect_trained("run", {});
+  const std::string model = folder_.path("run") + "/model";
+  const Flags begin = {"--init-from", model, "--data.validation", words_, "--data.train", words_};
+  expect_refusal(train_into("further", begin), 2,
+                 words_ + " was made with another tokenizer than that of " + model + ": token 257 is '");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("further")));
+  rewrite_tokenizer_of(bytes_);
+  expect_trained("further", {"--init-from", model});
+  // A model whose words are not known.
+  std::filesystem::remove(model + "/tokenizer.json");
+  expect_trained("unknown", begin);
+}
+
 TEST_F(TokenizerOfARun, ARunGoesOnWithTheTokensItWasBegunWith) {
   const Flags begin = {"--checkpoint.interval", "1", "--validation.freq", "0"};
   const auto go_on = [&](const Flags& more) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -10,16 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/is_file.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/trainer/rank.h"
-#include "lockstep/data/corpus/corpus_tokenizer.h"
-#include "lockstep/data/tokenizer/file_content.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/model_folder.h"
+#include "lockstep/train/run_tokenizer.h"
 
 namespace lockstep::cli {
 namespace {
@@ -43,18 +40,9 @@ std::int64_t length_of(const EvalFlags& flags, const spec::Model& model) {
   return flags.seq_len;
 }
 
-// As far as both say which tokenizer is theirs.
-void require_tokenizer_of_model(const EvalFlags& flags) {
-  const std::string file = (std::filesystem::path(flags.folder) / "tokenizer.json").string();
-  if (!is_file(file)) return;
-  data::require_same_tokenizer(
-      {flags.data},
-      data::OwnedTokenizer{.name = file, .owner = flags.folder, .content = data::tokenizer_content(file)});
-}
-
 int eval(const EvalFlags& flags) {
   prepare_alone();
-  require_tokenizer_of_model(flags);
+  train::require_tokenizer_of_model(flags.folder, {flags.data});
   const train::LoadedModel loaded(flags.folder);
   const std::int64_t length = length_of(flags, loaded.spec());
   const train::EvaluationResult result = train::evaluate(loaded.model(), loaded.parameters(),

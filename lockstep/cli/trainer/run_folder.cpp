@@ -218,7 +218,10 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
     require_free(run);
     train::require_one_tokenizer(run, tokenizer_);
   }
-  if (!goes_on_ && tokenizer_.tokenizer) require_fitting(*tokenizer_.tokenizer, run);
+  if (!goes_on_) {
+    train::require_tokenizer_of_first_values(run);
+    if (tokenizer_.tokenizer) require_fitting(*tokenizer_.tokenizer, run);
+  }
   checkpoint::require_replaceable(model_folder());  // better than to find out after training
 }
 

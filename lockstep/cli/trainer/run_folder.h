@@ -53,8 +53,9 @@ class RunFolder {
  public:
   // Makes the folder if need be, and keeps other runs out of it. `goes_on`: other workers have begun the run,
   // and left what is there. InUseError when another run writes there; UsageError as require_free(), when it
-  // cannot be written, or when the run's tokenizer cannot be read, has not made all of its corpora, or has
-  // more tokens than the model of a new run: better before the training than after it.
+  // cannot be written, or when the run's tokenizer cannot be read, has not made all of its corpora, or is not
+  // that of the model that a new run begins with, or has more tokens: better before the training than after
+  // it.
   RunFolder(const spec::RunSpec& run, int workers, bool goes_on);
 
   std::string tokenizer_digest() const;  // empty: the run has none
