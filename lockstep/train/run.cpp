@@ -2,7 +2,6 @@
 #include "lockstep/train/run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -31,10 +30,12 @@
 #include "lockstep/train/sources.h"
 #include "lockstep/train/state_names.h"
 #include "lockstep/train/step_boundary.h"
+#include "lockstep/train/step_report.h"
 #include "lockstep/train/step_runner.h"
+#include "lockstep/train/step_teller.h"
 #include "lockstep/train/step_trace.h"
-#include "lockstep/train/stragglers.h"
 #include "lockstep/train/validation.h"
+#include "lockstep/train/voted_step.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
@@ -56,13 +57,6 @@ double seconds_since(Clock::time_point began) {
 PhaseTimes complete(PhaseTimes times, double seconds) {
   times[Phase::other] += std::max(0.0, seconds - times.busy() - times[Phase::communication]);
   return times;
-}
-
-// By rank: equal numbers for those that hold the same part of the model.
-std::vector<int> work_of_ranks(const Mesh& mesh) {
-  std::vector<int> work;
-  for (Rank rank = 0; rank < mesh.world(); ++rank) work.push_back(mesh.group_index(rank, Axis::data));
-  return work;
 }
 
 }  // namespace
@@ -92,12 +86,11 @@ class Training::Impl {
                  .sum = sum_options(run.comm),
                  .pipeline = sources_.pipeline,
                  .hidden = hidden_sizes(run, holding_.team())}),
-        speeds_(run.elastic, world, work_of_ranks(plan::mesh_of(run, world.size()))),
+        mirror_(make_mirror()),
+        voted_(hooks_.agree, runner_, mirror_.get()),
+        teller_(run, world, {.after_step = hooks_.after_step, .ranks_may_leave = hooks_.agree != nullptr}),
         loss_scale_(run.training) {
     reached_.progress.loss_scale = loss_scale_.value();
-    if (hooks_.agree && plan::mirrors_shares(run) && Mirror::is_needed(holding_)) {
-      mirror_.emplace(holding_, weights_);
-    }
     world.limit_peer_memory(kPeerMemory);
     if (sources_.validation) {
       validation_.emplace(run, *sources_.validation, model_, holding_, sources_.pipeline, weights_);
@@ -124,17 +117,17 @@ class Training::Impl {
     if (!stopped && !is_done()) begin_trace();
     if (hooks_.begun) hooks_.begun(reached_.progress.step);
     if (checkpointer && !stopped && !is_done() && spec::saves_on_the_way(run_)) checkpointer->prepare();
-    while (!is_done() && !stopped && !regroups_) {
+    while (!is_done() && !stopped && !voted_.regroups()) {
       take_step();
       LOCKSTEP_FAILPOINT("train.boundary");
       if (!is_done()) stopped = boundary.pass(reached_.progress);
-      speeds_.add(in_phase(Phase::checkpoint, boundary.take_copy_seconds()));
+      teller_.add(in_phase(Phase::checkpoint, boundary.take_copy_seconds()));
     }
     const checkpoint::Progress& progress = reached_.progress;
     RunSummary summary = {.steps = progress.step,
                           .bad_steps = progress.bad_steps,
                           .stopped = stopped,
-                          .regroups = regroups_ && !stopped && !is_done(),
+                          .regroups = voted_.regroups() && !stopped && !is_done(),
                           .loss = progress.loss};
     if (summary.regroups) {
       boundary.drain();
@@ -158,28 +151,15 @@ class Training::Impl {
   std::int64_t step() const { return reached_.progress.step; }
   bool is_done() const { return step() >= run_.training.steps; }
 
-  std::optional<std::int64_t> undecided() const {
-    return agreed_ && !agreed_->is_decided ? std::optional(agreed_->reached.progress.step) : std::nullopt;
-  }
-
-  void settle(std::int64_t decided) {
-    if (!agreed_) return;
-    if (agreed_->is_decided || agreed_->reached.progress.step <= decided) {
-      if (!agreed_->is_decided) apply_to_mirror();
-      runner_.apply_rest();
-      reached_ = agreed_->reached;
-    }
-    agreed_.reset();
-  }
-
-  KeptState keep() const { return {holding_, weights_, mirror_ ? &*mirror_ : nullptr, reached_}; }
+  std::optional<std::int64_t> undecided() const { return voted_.undecided(); }
+  void settle(std::int64_t decided) { reached_ = voted_.settle(decided).value_or(reached_); }
+  KeptState keep() const { return {holding_, weights_, mirror_.get(), reached_}; }
 
  private:
-  // A step that this rank can apply, and what the run has reached with it.
-  struct Agreed {
-    Reached reached;
-    bool is_decided = false;
-  };
+  std::unique_ptr<Mirror> make_mirror() const {
+    if (!hooks_.agree || !plan::mirrors_shares(run_) || !Mirror::is_needed(holding_)) return nullptr;
+    return std::make_unique<Mirror>(holding_, weights_);
+  }
 
   std::string data_digest() const { return to_text(hash_of_samples(feed_, shape_, 0)); }
 
@@ -239,16 +219,9 @@ class Training::Impl {
   void tell_again(const Reached& healed) {
     if (hooks_.healed) hooks_.healed(healed);
     if (healed.progress.step == 0) return;
-    StepReport report = {.step = healed.progress.step,
-                         .loss = healed.progress.loss,
-                         .gradient_norm = healed.gradient_norm,
-                         .learning_rate = healed.learning_rate,
-                         .loss_scale = healed.loss_scale,
-                         .updated = healed.updated != 0,
-                         .seconds = healed.seconds,
-                         .tokens = workload_.tokens_per_step};
+    StepReport report = report_of(healed, workload_.tokens_per_step);
     validate(report);
-    if (hooks_.after_step) hooks_.after_step(report);
+    teller_.tell_again(report);
   }
 
   std::unique_ptr<Checkpointer> make_checkpointer() const {
@@ -270,11 +243,9 @@ class Training::Impl {
   void take_step() {
     StepReport report = train_step(step() + 1);
     if (is_due(run_.parallelism.rebalance_freq, report.step)) report.lanes = rebalance();
-    report.speed = speeds_.compare_if_due(report.step);
-    if (report.speed) report.speed->is_evicted = report.speed->is_named && can_evict();
-    tell(report);
+    teller_.tell(report);
     if (hooks_.see_state) hooks_.see_state({holding_.whole, weights_, runner_});
-    if (report.speed && report.speed->is_evicted) evict(*report.speed);
+    teller_.evict_if_told(report);
     if (is_due(run_.elastic.compare_freq, report.step)) compare_copies();
     if (reached_.progress.bad_in_a_row >= run_.training.max_bad_steps) refuse_to_go_on(report);
   }
@@ -283,29 +254,7 @@ class Training::Impl {
   void compare_copies() {
     if (run_.elastic.compare_freq == 0 || compared_ == step()) return;
     compared_ = step();
-    require_equal_copies(holding_, weights_, mirror_ ? &*mirror_ : nullptr, step());
-  }
-
-  // Only rank 0 has something to do for it.
-  void tell(const StepReport& report) {
-    const auto began = Clock::now();
-    if (hooks_.after_step) hooks_.after_step(report);
-    speeds_.add(in_phase(Phase::other, seconds_since(began)));
-  }
-
-  // Ranks may leave, and there are enough without one.
-  bool can_evict() const {
-    const std::int64_t replica = spec::workers_of_replica(run_.parallelism, world_.size());
-    const std::int64_t left = (world_.size() - 1) / replica * replica;
-    return run_.elastic.evict_stragglers && hooks_.agree &&
-           left >= std::max(replica, run_.elastic.min_workers);
-  }
-
-  [[noreturn]] void evict(const SpeedReport& report) const {
-    part(world_);
-    const std::string what = to_text(report) + ": it has to leave";
-    if (report.slowest.rank == world_.rank()) throw Evicted(what);
-    throw CommError(what);
+    require_equal_copies(holding_, weights_, mirror_.get(), step());
   }
 
   StepReport train_step(std::int64_t step) {
@@ -324,18 +273,19 @@ class Training::Impl {
       report.seconds = seconds_since(began);
     };
     const std::uint64_t position = static_cast<std::uint64_t>(step - 1) * feed_.samples_per_step();
-    optimizer_ = optimizer_step(run_.optimizer, report.learning_rate, step - reached_.progress.bad_steps);
+    const OptimizerStep optimizer =
+        optimizer_step(run_.optimizer, report.learning_rate, step - reached_.progress.bad_steps);
     if (trace_) trace_->begin_step(step, runner_.passes());
     const StepResult result = runner_.run(
         {.batch = [&](int lane, int micro_batch) { return feed_.batch(position, lane, micro_batch); },
          .loss_scale = static_cast<float>(report.loss_scale / static_cast<double>(report.tokens)),
          .gradient_scale = static_cast<float>(1.0 / report.loss_scale),
          .max_norm = run_.training.max_norm,
-         .optimizer = optimizer_,
+         .optimizer = optimizer,
          .agree =
              [&](const StepResult& so_far) {
                take(so_far);
-               agree(report);
+               voted_.vote({.reached = after(report), .optimizer = optimizer});
              },
          .computing = hooks_.computing,
          .observe = observe_});
@@ -343,10 +293,10 @@ class Training::Impl {
     take(result);
     report.times = complete(result.times, report.seconds);
     compute_seconds_ += report.times->computing();
-    speeds_.add(*report.times);
+    teller_.add(*report.times);
     if (result.not_finite) report.not_finite = holding_.whole.specs()[*result.not_finite].name;
     reached_ = after(report);
-    agreed_.reset();
+    voted_.applied();
     loss_scale_.record(report.updated);
     LOCKSTEP_FAILPOINT_VALUES("train.applied", any_weights());
     validate(report);
@@ -361,41 +311,9 @@ class Training::Impl {
 
   // What the run has reached with this step.
   Reached after(const StepReport& report) const {
-    // The scale is being found: such steps are no sign that the training has gone wrong, unless the loss
-    // itself, which is not scaled, has.
-    const bool is_adapting = loss_scale_.can_fall() && std::isfinite(report.loss);
-    LossScale loss_scale = loss_scale_;
-    loss_scale.record(report.updated);
-    const checkpoint::Progress& before = reached_.progress;
-    return {.progress = {.step = report.step,
-                         .data_position = static_cast<std::uint64_t>(report.step) * feed_.samples_per_step(),
-                         .bad_steps = before.bad_steps + (report.updated ? 0 : 1),
-                         .bad_in_a_row = report.updated ? 0 : before.bad_in_a_row + (is_adapting ? 0 : 1),
-                         .loss_scale = loss_scale.value(),
-                         .good_steps = loss_scale.good_steps(),
-                         .loss = report.loss},
-            .gradient_norm = report.gradient_norm,
-            .learning_rate = report.learning_rate,
-            .loss_scale = report.loss_scale,
-            .seconds = report.seconds,
-            .updated = report.updated ? 1 : 0};
-  }
-
-  // From here on the step can be applied on this rank, and what the rank has at its mirror, without the
-  // others.
-  void agree(const StepReport& report) {
-    if (!hooks_.agree) return;
-    if (mirror_ && report.updated) mirror_->take_gradients(runner_.shares_of_gradients());
-    LOCKSTEP_FAILPOINT("train.mirrored");
-    agreed_ = {.reached = after(report)};
-    regroups_ = hooks_.agree(report.step);
-    apply_to_mirror();
-    agreed_->is_decided = true;
-    LOCKSTEP_FAILPOINT("train.decided");
-  }
-
-  void apply_to_mirror() {
-    if (mirror_ && agreed_->reached.updated != 0) mirror_->update(optimizer_, runner_.gradient_factor());
+    return reached_with(report, {.progress = reached_.progress,
+                                 .loss_scale = loss_scale_,
+                                 .samples_per_step = feed_.samples_per_step()});
   }
 
   void validate(StepReport& report) {
@@ -447,18 +365,16 @@ class Training::Impl {
   BufferPool pool_;
   Weights weights_;
   StepRunner runner_;
-  std::optional<Mirror> mirror_;
+  std::unique_ptr<Mirror> mirror_;  // null: none is needed
+  VotedStep voted_;
+  StepTeller teller_;
   std::optional<Validation> validation_;
   std::optional<StepTrace> trace_;
   ActionObserver observe_;
-  StragglerWatch speeds_;
   LossScale loss_scale_;
   Reached reached_;
-  OptimizerStep optimizer_;       // of the step under way
-  std::optional<Agreed> agreed_;  // the step under way
-  bool regroups_ = false;         // after it
-  std::int64_t compared_ = -1;    // the step whose copies were
-  double compute_seconds_ = 0;    // since lanes were last dealt out
+  std::int64_t compared_ = -1;  // the step whose copies were
+  double compute_seconds_ = 0;  // since lanes were last dealt out
 };
 
 Training::Training(const spec::RunSpec& run, const comm::Communicator& world, RunHooks hooks) {

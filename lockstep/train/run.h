@@ -15,31 +15,13 @@
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/checkpointer.h"
 #include "lockstep/train/kept_state.h"
-#include "lockstep/train/phases.h"
 #include "lockstep/train/resume.h"
 #include "lockstep/train/save_history.h"
+#include "lockstep/train/step_report.h"
 #include "lockstep/train/step_runner.h"
-#include "lockstep/train/stragglers.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
-
-// What a step came to; the same on all ranks, except for the time.
-struct StepReport {
-  std::int64_t step = 0;  // counted from 1
-  double loss = 0;        // mean over the step's tokens, in nats
-  double gradient_norm = 0;
-  double learning_rate = 0;
-  double loss_scale = 1;
-  bool updated = true;
-  double seconds = 0;
-  std::optional<PhaseTimes> times = std::nullopt;  // of this rank; none when the step is told again
-  std::int64_t tokens = 0;
-  std::optional<double> validation_loss = std::nullopt;
-  std::vector<int> lanes = {};  // when they have moved after this step: how many each worker owns
-  std::optional<SpeedReport> speed = std::nullopt;  // when the speeds of the ranks were compared
-  std::string not_finite = {};  // when it was not updated: the first parameter whose gradient is not finite
-};
 
 // What a step has left, until the next one begins. All ranks read it together.
 struct StepState {
