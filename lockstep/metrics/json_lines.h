@@ -18,6 +18,9 @@ std::string json_line(const Record& record);
 // that goes on from an earlier step writes them again.
 void drop_records_after(const std::filesystem::path& file, std::int64_t step);
 
+// Whether such a file has a record of the step with a scalar of this name.
+bool has_scalar(const std::filesystem::path& file, std::int64_t step, const std::string& name);
+
 // One line for each record, behind what the file has already.
 class JsonLinesSink : public MetricsSink {
  public:

@@ -87,19 +87,19 @@ Checkpointer::Checkpointer(const Holding& holding, const Weights& weights, Optio
 Checkpointer::~Checkpointer() {
   is_given_up_ = true;
   while (is_busy()) wait(kLook);
-  if (round_.is_writing() && leads()) store_.abandon(progress_.step, id_);
+  if (round_.is_writing() && leads()) store_.abandon(reached_.progress.step, id_);
 }
 
 void Checkpointer::prepare() {
   if (!weights_.is_on_disk()) snapshot_.prepare();
 }
 
-void Checkpointer::begin(const checkpoint::Progress& progress, bool training_waits) {
+void Checkpointer::begin(const Reached& reached, bool training_waits) {
   LOCKSTEP_CHECK(is_idle() && !is_removing());
   began_ = Clock::now();
   id_ = fmt::format("{:x}-{}", run_id_, ++attempts_);
-  progress_ = progress;
-  report_ = {.step = progress.step};
+  reached_ = reached;
+  report_ = {.step = reached.progress.step};
   round_.begin();
   if (training_waits || weights_.is_on_disk()) {
     tell_computing(true);
@@ -133,15 +133,16 @@ void Checkpointer::write(const std::vector<checkpoint::OutgoingPiece>& pieces,
                          const checkpoint::BetweenBlocks& between_blocks) {
   between_blocks();
   checkpoint::CheckpointStore store = store_;
-  store.begin(progress_.step, id_);
+  store.begin(reached_.progress.step, id_);
   require_room(store.folder(), pieces);
-  checkpoint::write_shard(real_disk(), store.staging_folder(progress_.step, id_), world_.rank(), pieces,
-                          between_blocks);
+  checkpoint::write_shard(real_disk(), store.staging_folder(reached_.progress.step, id_), world_.rank(),
+                          pieces, between_blocks);
 }
 
 void Checkpointer::commit() {
   checkpoint::Manifest manifest = options_.manifest;
-  manifest.progress = progress_;
+  manifest.progress = reached_.progress;
+  manifest.last_step = reached_.last;
   store_.commit(id_, std::move(manifest), world_.size(), [this] { pass_block(); });
   attempt_removal([this] { store_.remove_leftovers(); });
 }
@@ -201,13 +202,13 @@ std::optional<SaveReport> Checkpointer::hear(const checkpoint::SaveTidings& all)
 }
 
 SaveReport Checkpointer::end(bool is_good) {
-  if (!is_good && leads()) store_.abandon(progress_.step, id_);
+  if (!is_good && leads()) store_.abandon(reached_.progress.step, id_);
   report_.reason = std::exchange(outcome_, std::nullopt).value_or("");
   if (!report_.reason.empty() && !leads()) log::warning(report_.reason);
   if (!is_good && report_.reason.empty()) report_.reason = "another rank could not write its part";
   report_.is_good = is_good;
   report_.seconds = seconds_since(began_);
-  if (is_good) report_.path = fmt::format("{}/step-{}", store_.folder(), progress_.step);
+  if (is_good) report_.path = fmt::format("{}/step-{}", store_.folder(), reached_.progress.step);
   return report_;
 }
 

@@ -13,6 +13,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/checkpoint/store/save_round.h"
 #include "lockstep/checkpoint/store/store.h"
+#include "lockstep/train/kept_state.h"
 #include "lockstep/train/snapshot.h"
 
 namespace lockstep::train {
@@ -35,7 +36,7 @@ class Checkpointer {
   struct Options {
     std::string folder;
     checkpoint::Retention retention;
-    checkpoint::Manifest manifest;  // without progress and files
+    checkpoint::Manifest manifest;  // without progress, last step and files
     // Around all waits for this rank's own disk, on the thread that waits, and again with true whenever the
     // disk has got on meanwhile.
     std::function<void(bool computes)> computing = nullptr;
@@ -57,7 +58,7 @@ class Checkpointer {
   bool is_removing() const;
   // When idle: copies the state and begins to write it. When nothing is to be trained meanwhile, or memory
   // has no room for what the optimizer remembers, it is not copied: returns when this rank has written it.
-  void begin(const checkpoint::Progress& progress, bool training_waits = false);
+  void begin(const Reached& reached, bool training_waits = false);
   // What this rank has to tell.
   checkpoint::SaveTidings tidings();
   // What all have told: goes on to the next state, and reports when that is the end of the checkpoint.
@@ -87,7 +88,7 @@ class Checkpointer {
   std::int64_t attempts_ = 0;
   checkpoint::SaveRound round_;
   std::string id_;  // of the attempt under way
-  checkpoint::Progress progress_;
+  Reached reached_;
   std::future<std::string> work_;       // of this rank in this state: why it failed, or nothing
   std::optional<std::string> outcome_;  // of work that has ended
   std::future<void> removal_;           // of old ones, by the leader, with the commit before it

@@ -22,11 +22,7 @@ std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::siz
 // as its bytes.
 struct Reached {
   checkpoint::Progress progress;
-  double gradient_norm = 0;
-  double learning_rate = 0;
-  double loss_scale = 1;
-  double seconds = 0;
-  std::int64_t updated = 1;  // or else skipped
+  checkpoint::LastStep last;
 };
 
 // The part of a training state that a process has held, in memory of its own: what is left of a run when its

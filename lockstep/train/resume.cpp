@@ -164,7 +164,8 @@ Attempt try_to_resume(const std::string* path, const Expected& expected, const H
     if (!from) return;
     require_expected(*from, expected, world.rank() == 0);
     load_state(*from, holding, weights);
-    attempt.resumed = {from->path(), from->manifest().progress, from->manifest().arithmetic};
+    const checkpoint::Manifest& manifest = from->manifest();
+    attempt.resumed = {from->path(), manifest.progress, manifest.last_step, manifest.arithmetic};
   });
   if (!attempt.resumed) log::warning("passed over a checkpoint that is not good: " + attempt.why);
   std::int64_t failures = attempt.resumed ? 0 : 1;

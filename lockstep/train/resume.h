@@ -29,7 +29,9 @@ std::string resume_later(const spec::Checkpoint& checkpoint, const std::string& 
 struct Resumed {
   std::string path;
   checkpoint::Progress progress;
+  std::optional<checkpoint::LastStep> last_step = std::nullopt;
   std::string arithmetic = {};  // with which it was computed, as in its manifest
+  bool is_told_again = false;   // its last step
 };
 
 // What a checkpoint must be for the run to go on with it.

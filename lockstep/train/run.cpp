@@ -120,7 +120,7 @@ class Training::Impl {
     while (!is_done() && !stopped && !voted_.regroups()) {
       take_step();
       LOCKSTEP_FAILPOINT("train.boundary");
-      if (!is_done()) stopped = boundary.pass(reached_.progress);
+      if (!is_done()) stopped = boundary.pass(reached_);
       teller_.add(in_phase(Phase::checkpoint, boundary.take_copy_seconds()));
     }
     const checkpoint::Progress& progress = reached_.progress;
@@ -135,7 +135,7 @@ class Training::Impl {
       return summary;
     }
     LOCKSTEP_FAILPOINT("train.ended");
-    summary.checkpoint = boundary.finish(progress);
+    summary.checkpoint = boundary.finish(reached_);
     if (hooks_.trained && !checkpointer) {
       const at::Tensor values = weights_.gather_working(world_.rank() == 0);
       together(world_, [&] { hooks_.trained(holding_.whole, values); });
@@ -169,12 +169,14 @@ class Training::Impl {
     if (!healed) resumed = resume();
     if (!healed && !resumed) begin_anew();
     if (healed) reached_ = *healed;
-    if (resumed) reached_.progress = resumed->progress;
+    if (resumed) reached_ = {resumed->progress, resumed->last_step.value_or(checkpoint::LastStep())};
     if (!healed) begin_from(saves, step());
     loss_scale_.restore(reached_.progress.loss_scale, reached_.progress.good_steps);
+    if (resumed) resumed->is_told_again = is_untold(*resumed);
     if (resumed && hooks_.resumed) hooks_.resumed(*resumed);
+    if (healed && hooks_.healed) hooks_.healed(*healed);
     if (mirror_) mirror_->fill();
-    if (healed) tell_again(*healed);
+    if (healed || (resumed && resumed->is_told_again)) tell_again();
     return resumed;
   }
 
@@ -215,11 +217,18 @@ class Training::Impl {
                          holding_, weights_);
   }
 
-  // Whoever told of the last step may have been lost before or after that.
-  void tell_again(const Reached& healed) {
-    if (hooks_.healed) hooks_.healed(healed);
-    if (healed.progress.step == 0) return;
-    StepReport report = report_of(healed, workload_.tokens_per_step);
+  // A run that has ended while it validated had saved the step before that, and not told it.
+  bool is_untold(const Resumed& resumed) const {
+    std::int64_t untold =
+        resumed.last_step && hooks_.is_untold && hooks_.is_untold(step(), is_validated(step())) ? 1 : 0;
+    world_.broadcast(as_writable_bytes_of(untold), {.dtype = DType::int64});
+    return untold != 0;
+  }
+
+  // The last step: whoever told of it may have been lost before or after that.
+  void tell_again() {
+    if (step() == 0) return;
+    StepReport report = report_of(reached_, workload_.tokens_per_step);
     validate(report);
     teller_.tell_again(report);
   }
@@ -316,12 +325,14 @@ class Training::Impl {
                                  .samples_per_step = feed_.samples_per_step()});
   }
 
+  bool is_validated(std::int64_t step) const {
+    return validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps);
+  }
+
   void validate(StepReport& report) {
-    if (!validation_) return;
-    if (is_due(run_.validation.freq, report.step) || report.step == run_.training.steps) {
-      LOCKSTEP_FAILPOINT("train.validate");
-      report.validation_loss = validation_->loss();
-    }
+    if (!is_validated(report.step)) return;
+    LOCKSTEP_FAILPOINT("train.validate");
+    report.validation_loss = validation_->loss();
   }
 
   // Who owns how many lanes from now on; empty when none have moved.

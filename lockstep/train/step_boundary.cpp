@@ -27,36 +27,36 @@ StepBoundary::StepBoundary(const comm::Communicator& world, Checkpointer* checkp
       last_step_(history.step),
       newest_(options_.resumed) {}
 
-bool StepBoundary::pass(const checkpoint::Progress& progress) {
+bool StepBoundary::pass(const Reached& reached) {
   const double since_last = std::chrono::duration<double>(Clock::now() - last_began_).count();
   // Clocks differ: the leader's decides.
   const bool is_time =
       checkpointer_ != nullptr && world_.rank() == 0 && !checkpointer_->is_removing() &&
-      is_time_to_save(options_.checkpoint, progress.step, {last_step_, since_last, history_.cost});
+      is_time_to_save(options_.checkpoint, reached.progress.step, {last_step_, since_last, history_.cost});
   const Heard heard = exchange(options_.wants_to_stop && options_.wants_to_stop(), is_time);
-  if (heard.save && checkpointer_->is_idle()) begin(progress, false);
+  if (heard.save && checkpointer_->is_idle()) begin(reached, false);
   return heard.stop;
 }
 
-std::string StepBoundary::finish(const checkpoint::Progress& progress) {
+std::string StepBoundary::finish(const Reached& reached) {
   if (checkpointer_ == nullptr) return "";
   drain();
-  if (!newest_ || newest_->progress.step != progress.step) {
-    begin(progress, true);
+  if (!newest_ || newest_->progress.step != reached.progress.step) {
+    begin(reached, true);
     drain();
     if (!last_.is_good) {
       refuse_together(world_, fmt::format("the last checkpoint, of step {}, could not be written: {}",
-                                          progress.step, last_.reason));
+                                          reached.progress.step, last_.reason));
     }
   }
   return newest_->path;
 }
 
-void StepBoundary::begin(const checkpoint::Progress& progress, bool training_waits) {
+void StepBoundary::begin(const Reached& reached, bool training_waits) {
   if (options_.before_save) options_.before_save();
   last_began_ = Clock::now();
-  last_step_ = progress.step;
-  checkpointer_->begin(progress, training_waits);
+  last_step_ = reached.progress.step;
+  checkpointer_->begin(reached, training_waits);
   copy_seconds_ += std::chrono::duration<double>(Clock::now() - last_began_).count();
 }
 

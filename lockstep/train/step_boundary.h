@@ -31,7 +31,7 @@ class StepBoundary {
 
   // All ranks, after every step. True: somebody wants this to be the last. UsageError on all when as many
   // checkpoints in a row as checkpoint.max_failures could not be written.
-  bool pass(const checkpoint::Progress& progress);
+  bool pass(const Reached& reached);
 
   // How long this rank has copied its state for checkpoints, since the last call.
   double take_copy_seconds() { return std::exchange(copy_seconds_, 0.0); }
@@ -41,7 +41,7 @@ class StepBoundary {
 
   // At the end of the run, finished or stopped: returns when its last step is saved, with the path of that
   // (empty when nothing is). UsageError when it cannot be.
-  std::string finish(const checkpoint::Progress& progress);
+  std::string finish(const Reached& reached);
 
  private:
   struct Heard {
@@ -51,7 +51,7 @@ class StepBoundary {
   };
   // One exchange. `save` is what this rank thinks.
   Heard exchange(bool stop, bool save);
-  void begin(const checkpoint::Progress& progress, bool training_waits);
+  void begin(const Reached& reached, bool training_waits);
   void take(SaveReport report);
 
   const comm::Communicator& world_;

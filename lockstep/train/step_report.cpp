@@ -19,21 +19,21 @@ Reached reached_with(const StepReport& report, const BeforeStep& before) {
                        .loss_scale = loss_scale.value(),
                        .good_steps = loss_scale.good_steps(),
                        .loss = report.loss},
-          .gradient_norm = report.gradient_norm,
-          .learning_rate = report.learning_rate,
-          .loss_scale = report.loss_scale,
-          .seconds = report.seconds,
-          .updated = report.updated ? 1 : 0};
+          .last = {.gradient_norm = report.gradient_norm,
+                   .learning_rate = report.learning_rate,
+                   .loss_scale = report.loss_scale,
+                   .seconds = report.seconds,
+                   .updated = report.updated ? 1 : 0}};
 }
 
 StepReport report_of(const Reached& reached, std::int64_t tokens) {
   return {.step = reached.progress.step,
           .loss = reached.progress.loss,
-          .gradient_norm = reached.gradient_norm,
-          .learning_rate = reached.learning_rate,
-          .loss_scale = reached.loss_scale,
-          .updated = reached.updated != 0,
-          .seconds = reached.seconds,
+          .gradient_norm = reached.last.gradient_norm,
+          .learning_rate = reached.last.learning_rate,
+          .loss_scale = reached.last.loss_scale,
+          .updated = reached.last.updated != 0,
+          .seconds = reached.last.seconds,
           .tokens = tokens};
 }
 

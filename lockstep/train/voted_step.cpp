@@ -12,7 +12,8 @@ VotedStep::VotedStep(Agree agree, StepRunner& runner, Mirror* mirror)
 
 void VotedStep::vote(const Step& step) {
   if (!agree_) return;
-  if (mirror_ != nullptr && step.reached.updated != 0) mirror_->take_gradients(runner_.shares_of_gradients());
+  if (mirror_ != nullptr && step.reached.last.updated != 0)
+    mirror_->take_gradients(runner_.shares_of_gradients());
   LOCKSTEP_FAILPOINT("train.mirrored");
   voted_ = {.step = step};
   regroups_ = agree_(step.reached.progress.step);
@@ -37,7 +38,7 @@ std::optional<Reached> VotedStep::settle(std::int64_t decided) {
 }
 
 void VotedStep::apply_to_mirror() {
-  if (mirror_ == nullptr || voted_->step.reached.updated == 0) return;
+  if (mirror_ == nullptr || voted_->step.reached.last.updated == 0) return;
   mirror_->update(voted_->step.optimizer, runner_.gradient_factor());
 }
 

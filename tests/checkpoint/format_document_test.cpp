@@ -32,6 +32,8 @@ TEST(FormatDocument, ShowsWhatIsWritten) {
                        .loss_scale = 1,
                        .good_steps = 0,
                        .loss = 3.25};
+  manifest.last_step = {
+      .gradient_norm = 0.5, .learning_rate = 0.001, .loss_scale = 1, .seconds = 0.25, .updated = 1};
   manifest.lanes = 8;
   manifest.configuration = "[training]\nsteps = 200\n";
   manifest.data_digest = "5f0e";

@@ -24,6 +24,8 @@ using ::testing::StartsWith;
 Manifest good() {
   Manifest manifest =
       testing::manifest_of({testing::full_tensor("m", {4, 6}), testing::full_tensor("v", {5})}, 7);
+  manifest.last_step = {
+      .gradient_norm = 1.5, .learning_rate = 0.01, .loss_scale = 2048, .seconds = 0.5, .updated = 0};
   manifest.tokenizer_digest = "t\"\n\xC3\xA4";
   manifest.files = {{.name = "rank-0.safetensors",
                      .bytes = 200,
@@ -97,7 +99,7 @@ TEST(Manifest, EveryKeyComesOnce) {
     for (const auto& [key, value] : whole.at(place).items()) {
       json fewer = whole;
       fewer.at(place).erase(key);
-      if (key != "arithmetic") {
+      if (key != "arithmetic" && key != "last_step") {
         EXPECT_THAT(refusal_of_text(fewer.dump()), HasSubstr(key + " is missing")) << place;
       }
       // The first of its members twice, written by hand because no object can hold that.
@@ -113,6 +115,12 @@ TEST(Manifest, OfOldNobodyKnowsWhatComputedIt) {
   json old = json::parse(to_json(good()));
   old.erase("arithmetic");
   EXPECT_EQ(parse_manifest(old.dump(), "f").arithmetic, "");
+}
+
+TEST(Manifest, OfOldNobodyKnowsWhatTheLastStepCameTo) {
+  json old = json::parse(to_json(good()));
+  old.erase("last_step");
+  EXPECT_EQ(parse_manifest(old.dump(), "f").last_step, std::nullopt);
 }
 
 TEST(Manifest, NumbersHaveRanges) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 #include <stop_token>
 #include <system_error>
 #include <thread>
@@ -130,6 +131,35 @@ TEST_F(ResumedProgram, ASignalAndAnotherLayoutLeaveNoTrace) {
     EXPECT_THAT(ended.output, HasSubstr("done after 100 of 100 steps"));
     expect_whole(run);
     EXPECT_FALSE(std::filesystem::exists(folder_.path(run) + "/lock"));
+  }
+}
+
+// As a run leaves it that ends while it validates a step whose checkpoint is there: without its record, or
+// without its validation loss.
+TEST_F(TrainProgram, AStepThatWasSavedAndNotWhollyToldIsToldAgain) {
+  const auto train_in = [&](const std::string& run, const Flags& more) {
+    Flags flags = {"--checkpoint.interval", "2", "--job.dump_folder", folder_.path(run)};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return train(flags);
+  };
+  ASSERT_EQ(train_in("whole", {}).exit_code, 0);
+  std::istringstream lines(read_file(folder_.path("whole") + "/metrics.jsonl"));
+  std::string first, second;
+  ASSERT_TRUE(std::getline(lines, first) && std::getline(lines, second));
+  nlohmann::ordered_json without_loss = nlohmann::ordered_json::parse(second);
+  ASSERT_EQ(without_loss.erase("validation/loss"), 1);
+  for (const std::string& left : {std::string(), without_loss.dump() + "\n"}) {
+    const std::string run = left.empty() ? "no_record" : "no_loss";
+    std::filesystem::copy(folder_.path("whole"), folder_.path(run), std::filesystem::copy_options::recursive);
+    std::filesystem::remove_all(folder_.path(run) + "/checkpoints/step-4");
+    folder_.write(run + "/metrics.jsonl", first + "\n" + left);
+    for (const char* workers : {"2", "1"}) {  // the second time all has been told
+      const Finished ended = train_in(run, {"--resume", "auto", "--workers", workers});
+      ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
+      const bool tells = ended.output.find("after step 2\n") != std::string::npos;
+      EXPECT_EQ(tells, std::string(workers) == "2") << ended.output;
+      expect_same_steps(run, "whole");
+    }
   }
 }
 

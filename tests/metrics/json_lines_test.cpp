@@ -58,5 +58,18 @@ TEST(JsonLinesSink, SaysWhyItCannotBeOpened) {
   EXPECT_THROW(JsonLinesSink("/proc/none/metrics.jsonl"), UsageError);
 }
 
+TEST(JsonLinesFile, KnowsWhatWasRecordedOfAStep) {
+  const test::TemporaryFolder scratch;
+  const std::string file = scratch.write(
+      "metrics.jsonl",
+      "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":null,\"a/b\":2}\nno record\n{\"step\":3,\"lo");
+  EXPECT_TRUE(has_scalar(file, 1, "loss"));
+  EXPECT_FALSE(has_scalar(file, 1, "a/b"));
+  EXPECT_TRUE(has_scalar(file, 2, "a/b"));
+  EXPECT_TRUE(has_scalar(file, 2, "loss"));
+  EXPECT_FALSE(has_scalar(file, 3, "loss"));
+  EXPECT_FALSE(has_scalar(file + ".none", 1, "loss"));
+}
+
 }  // namespace
 }  // namespace lockstep::metrics

@@ -33,6 +33,14 @@ Json json_of(const Progress& progress) {
           {"loss", number(progress.loss)}};
 }
 
+Json json_of(const LastStep& step) {
+  return {{"gradient_norm", number(step.gradient_norm)},
+          {"learning_rate", number(step.learning_rate)},
+          {"loss_scale", number(step.loss_scale)},
+          {"seconds", number(step.seconds)},
+          {"updated", step.updated}};
+}
+
 Json json_of(const Piece& piece) {
   return {{"tensor", piece.tensor},
           {"in_file", piece.in_file},
@@ -68,6 +76,14 @@ Fields fields_of(Progress& progress) {
           {"loss", &progress.loss}};
 }
 
+Fields fields_of(LastStep& step) {
+  return {{"gradient_norm", &step.gradient_norm},
+          {"learning_rate", &step.learning_rate},
+          {"loss_scale", &step.loss_scale},
+          {"seconds", &step.seconds},
+          {"updated", &step.updated}};
+}
+
 Fields fields_of(Runs& runs) {
   return {
       {"first", &runs.first}, {"length", &runs.length}, {"distance", &runs.distance}, {"count", &runs.count}};
@@ -95,6 +111,8 @@ Fields fields_of(Manifest& manifest) {
   return {{"format", JsonText{kFormat}},
           {"version", JsonNumber{kVersion}},
           {"progress", JsonObject{[&manifest] { return fields_of(manifest.progress); }}},
+          {"last_step", JsonObject{[&manifest] { return fields_of(manifest.last_step.emplace()); }},
+           /*is_optional=*/true},
           {"lanes", &manifest.lanes},
           {"tensor_lanes", &manifest.tensor_lanes},
           {"configuration", &manifest.configuration},
@@ -121,18 +139,18 @@ std::string to_json(const Manifest& manifest) {
   }
   Json files = Json::array();
   for (const ShardFile& file : manifest.files) files.push_back(json_of(file));
-  return text_of({{"format", kFormat},
-                  {"version", kVersion},
-                  {"progress", json_of(manifest.progress)},
-                  {"lanes", manifest.lanes},
-                  {"tensor_lanes", manifest.tensor_lanes},
-                  {"configuration", manifest.configuration},
-                  {"data_digest", manifest.data_digest},
-                  {"tokenizer_digest", manifest.tokenizer_digest},
-                  {"written_by", manifest.written_by},
-                  {"arithmetic", manifest.arithmetic},
-                  {"tensors", std::move(tensors)},
-                  {"files", std::move(files)}});
+  Json all = {{"format", kFormat}, {"version", kVersion}, {"progress", json_of(manifest.progress)}};
+  if (manifest.last_step) all["last_step"] = json_of(*manifest.last_step);
+  all.update({{"lanes", manifest.lanes},
+              {"tensor_lanes", manifest.tensor_lanes},
+              {"configuration", manifest.configuration},
+              {"data_digest", manifest.data_digest},
+              {"tokenizer_digest", manifest.tokenizer_digest},
+              {"written_by", manifest.written_by},
+              {"arithmetic", manifest.arithmetic},
+              {"tensors", std::move(tensors)},
+              {"files", std::move(files)}});
+  return text_of(all);
 }
 
 std::string to_json(const ShardFile& file) {

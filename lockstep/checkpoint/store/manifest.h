@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,19 @@ struct Progress {
   bool operator==(const Progress&) const = default;
 };
 
+// What the last step came to beside its loss, for a run that has to tell of it again.
+struct LastStep {
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  double loss_scale = 1;     // that it had
+  double seconds = 0;        // that it took
+  std::int64_t updated = 1;  // 0: it was skipped
+  bool operator==(const LastStep&) const = default;
+};
+
 struct Manifest {
   Progress progress;
+  std::optional<LastStep> last_step;  // none: nobody knows, or there was no step
   std::int64_t lanes = 1;
   std::int64_t tensor_lanes = 1;
   std::string configuration;           // the resolved run file

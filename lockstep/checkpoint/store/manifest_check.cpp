@@ -31,6 +31,10 @@ class Checker {
     }
   }
 
+  void check(const LastStep& step) const {
+    if (!std::isfinite(step.seconds) || step.seconds < 0) refuse("last_step.seconds is not a time");
+  }
+
   void check(const LogicalTensor& tensor) const {
     if (tensor.name.empty()) refuse("a tensor has no name");
     std::uint64_t product = 1;
@@ -64,6 +68,7 @@ class Checker {
 
   void check(const Manifest& manifest) const {
     check(manifest.progress);
+    if (manifest.last_step) check(*manifest.last_step);
     at_least(manifest.lanes, 1, "lanes");
     at_least(manifest.tensor_lanes, 1, "tensor_lanes");
     std::map<std::string_view, std::vector<Runs>> pieces;

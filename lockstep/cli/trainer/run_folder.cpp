@@ -38,6 +38,8 @@ namespace {
 
 constexpr const char* kResolved = "resolved.toml";
 constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kLoss = "loss";
+constexpr const char* kValidationLoss = "validation/loss";
 constexpr const char* kModel = "model";
 constexpr const char* kLock = "lock";
 constexpr const char* kLauncherLock = "launcher.lock";
@@ -243,7 +245,12 @@ void RunFolder::resumed(const train::Resumed& from) {
   log_->say(fmt::format("resumed {} after step {}, loss {:.4f}", from.path, from.progress.step,
                         from.progress.loss));
   warn_about_arithmetic(from);
-  open_sinks(from.progress.step);
+  open_sinks(from.progress.step - (from.is_told_again ? 1 : 0));
+}
+
+bool RunFolder::lacks(std::int64_t step, bool has_validation) const {
+  return goes_on_ &&
+         !metrics::has_scalar(folder_.path() / kMetrics, step, has_validation ? kValidationLoss : kLoss);
 }
 
 void RunFolder::warn_about_arithmetic(const train::Resumed& from) {
@@ -353,7 +360,7 @@ void RunFolder::after_step(const train::StepReport& report) {
   const std::int64_t faults = page_faults();
   metrics::Record record = {.step = report.step,
                             .time_s = unix_time(),
-                            .scalars = {{"loss", report.loss},
+                            .scalars = {{kLoss, report.loss},
                                         {"grad_norm", report.gradient_norm},
                                         {"lr", report.learning_rate},
                                         {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
@@ -366,7 +373,7 @@ void RunFolder::after_step(const train::StepReport& report) {
   if (report.times) add_times(*report.times, record);
   if (report.loss_scale != 1) record.scalars.push_back({"loss_scale", report.loss_scale});
   if (!report.updated) record.scalars.push_back({"skipped", 1});
-  if (report.validation_loss) record.scalars.push_back({"validation/loss", *report.validation_loss});
+  if (report.validation_loss) record.scalars.push_back({kValidationLoss, *report.validation_loss});
   if (report.speed) add_speeds(*report.speed, record);
   for (metrics::Scalar& scalar : std::exchange(since_last_step_, {})) {
     record.scalars.push_back(std::move(scalar));
