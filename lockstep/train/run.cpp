@@ -112,15 +112,16 @@ class Training::Impl {
                            .before_save = [this] { compare_copies(); },
                            .saved = hooks_.saved,
                            .resumed = resumed});
-    bool stopped = hooks_.only_saves && !is_done();
+    if (healed || (resumed && resumed->is_told_again)) tell_again(boundary);
+    bool stopped = (hooks_.only_saves && !is_done()) || left_validation_;
     // A rank that cannot write one has not begun: the others go on without it.
     if (!stopped && !is_done()) begin_trace();
     if (hooks_.begun) hooks_.begun(reached_.progress.step);
     if (checkpointer && !stopped && !is_done() && spec::saves_on_the_way(run_)) checkpointer->prepare();
     while (!is_done() && !stopped && !voted_.regroups()) {
-      take_step();
+      take_step(boundary);
       LOCKSTEP_FAILPOINT("train.boundary");
-      if (!is_done()) stopped = boundary.pass(reached_);
+      stopped = is_done() ? left_validation_ : boundary.pass(reached_);
       teller_.add(in_phase(Phase::checkpoint, boundary.take_copy_seconds()));
     }
     const checkpoint::Progress& progress = reached_.progress;
@@ -176,7 +177,6 @@ class Training::Impl {
     if (resumed && hooks_.resumed) hooks_.resumed(*resumed);
     if (healed && hooks_.healed) hooks_.healed(*healed);
     if (mirror_) mirror_->fill();
-    if (healed || (resumed && resumed->is_told_again)) tell_again();
     return resumed;
   }
 
@@ -226,10 +226,10 @@ class Training::Impl {
   }
 
   // The last step: whoever told of it may have been lost before or after that.
-  void tell_again() {
+  void tell_again(StepBoundary& boundary) {
     if (step() == 0) return;
     StepReport report = report_of(reached_, workload_.tokens_per_step);
-    validate(report);
+    if (is_validated(report.step)) validate(report, boundary, boundary.look());
     teller_.tell_again(report);
   }
 
@@ -249,14 +249,15 @@ class Training::Impl {
             .lost = hooks_.lost});
   }
 
-  void take_step() {
+  void take_step(StepBoundary& boundary) {
     StepReport report = train_step(step() + 1);
+    if (is_validated(report.step)) validate(report, boundary, boundary.look());
     if (is_due(run_.parallelism.rebalance_freq, report.step)) report.lanes = rebalance();
     teller_.tell(report);
     if (hooks_.see_state) hooks_.see_state({holding_.whole, weights_, runner_});
     teller_.evict_if_told(report);
     if (is_due(run_.elastic.compare_freq, report.step)) compare_copies();
-    if (reached_.progress.bad_in_a_row >= run_.training.max_bad_steps) refuse_to_go_on(report);
+    if (has_gone_wrong()) refuse_to_go_on(report);
   }
 
   // Once for each step: what is saved was compared, if anything is.
@@ -308,7 +309,6 @@ class Training::Impl {
     voted_.applied();
     loss_scale_.record(report.updated);
     LOCKSTEP_FAILPOINT_VALUES("train.applied", any_weights());
-    validate(report);
     return report;
   }
 
@@ -329,10 +329,11 @@ class Training::Impl {
     return validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps);
   }
 
-  void validate(StepReport& report) {
-    if (!is_validated(report.step)) return;
+  // The run that goes on makes up for a validation that was left.
+  void validate(StepReport& report, StepBoundary& boundary, bool stops) {
     LOCKSTEP_FAILPOINT("train.validate");
-    report.validation_loss = validation_->loss();
+    if (!stops) report.validation_loss = validation_->loss([&] { return boundary.look(); });
+    left_validation_ = !report.validation_loss;
   }
 
   // Who owns how many lanes from now on; empty when none have moved.
@@ -347,6 +348,8 @@ class Training::Impl {
     for (Rank rank = 0; rank < lanes.world(); ++rank) counts.push_back(lanes.count_of(rank));
     return counts;
   }
+
+  bool has_gone_wrong() const { return reached_.progress.bad_in_a_row >= run_.training.max_bad_steps; }
 
   [[noreturn]] void refuse_to_go_on(const StepReport& report) const {
     refuse_together(
@@ -384,8 +387,9 @@ class Training::Impl {
   ActionObserver observe_;
   LossScale loss_scale_;
   Reached reached_;
-  std::int64_t compared_ = -1;  // the step whose copies were
-  double compute_seconds_ = 0;  // since lanes were last dealt out
+  bool left_validation_ = false;  // the last one, because somebody wants to stop
+  std::int64_t compared_ = -1;    // the step whose copies were
+  double compute_seconds_ = 0;    // since lanes were last dealt out
 };
 
 Training::Training(const spec::RunSpec& run, const comm::Communicator& world, RunHooks hooks) {

@@ -33,7 +33,7 @@ struct StepState {
 struct RunSummary {
   std::int64_t steps = 0;       // with those before a checkpoint that it went on from
   std::int64_t bad_steps = 0;   // skipped, because a gradient was not finite
-  bool stopped = false;         // before the last step
+  bool stopped = false;         // before the last step, or its validation
   bool regroups = false;        // likewise, to go on with other ranks
   double loss = 0;              // of the last step
   std::string checkpoint = {};  // of the last step; empty: the run makes none
@@ -46,7 +46,8 @@ struct RunHooks {
   std::function<void(const StepReport&)> after_step = nullptr;
   // After each after_step.
   std::function<void(const StepState&)> see_state = nullptr;
-  // Asked on every rank after every step; the run ends at the first step that any rank wants to be the last.
+  // Asked on every rank after every step, and while one is validated, which is left then; the run ends at the
+  // first step that any rank wants to be the last.
   std::function<bool()> wants_to_stop = nullptr;
   // Where checkpoints are written, and found again by checkpoint.resume; the same on all ranks. Empty:
   // nowhere.

@@ -28,20 +28,36 @@ StepBoundary::StepBoundary(const comm::Communicator& world, Checkpointer* checkp
       newest_(options_.resumed) {}
 
 bool StepBoundary::pass(const Reached& reached) {
+  tell_saved();
+  const Heard heard = ask(reached);
+  tell_saved();
+  if (heard.save) begin(reached, false);
+  return heard.stop;
+}
+
+bool StepBoundary::look() {
+  return exchange(wants_to_stop(), false).stop;
+}
+
+StepBoundary::Heard StepBoundary::ask(const Reached& reached) {
   const double since_last = std::chrono::duration<double>(Clock::now() - last_began_).count();
   // Clocks differ: the leader's decides.
   const bool is_time =
       checkpointer_ != nullptr && world_.rank() == 0 && !checkpointer_->is_removing() &&
       is_time_to_save(options_.checkpoint, reached.progress.step, {last_step_, since_last, history_.cost});
-  const Heard heard = exchange(options_.wants_to_stop && options_.wants_to_stop(), is_time);
-  if (heard.save && checkpointer_->is_idle()) begin(reached, false);
-  return heard.stop;
+  Heard heard = exchange(wants_to_stop(), is_time);
+  heard.save = heard.save && checkpointer_->is_idle();
+  return heard;
+}
+
+bool StepBoundary::is_saved(const Reached& reached) const {
+  return newest_ && newest_->progress.step == reached.progress.step;
 }
 
 std::string StepBoundary::finish(const Reached& reached) {
   if (checkpointer_ == nullptr) return "";
   drain();
-  if (!newest_ || newest_->progress.step != reached.progress.step) {
+  if (!is_saved(reached)) {
     begin(reached, true);
     drain();
     if (!last_.is_good) {
@@ -61,6 +77,11 @@ void StepBoundary::begin(const Reached& reached, bool training_waits) {
 }
 
 void StepBoundary::drain() {
+  await_idle();
+  tell_saved();
+}
+
+void StepBoundary::await_idle() {
   while (checkpointer_ != nullptr) {
     const Heard heard = exchange(false, false);
     if (checkpointer_->is_idle() && !heard.removes) return;
@@ -80,7 +101,8 @@ StepBoundary::Heard StepBoundary::exchange(bool stop, bool save) {
         {.written = sums[2], .failed = sums[3], .committed = sums[4], .refused = sums[5]});
     if (report) take(*report);
   }
-  return {.stop = sums[0] > 0, .save = sums[1] > 0, .removes = sums[6] > 0};
+  stops_ = stops_ || sums[0] > 0;
+  return {.stop = stops_, .save = sums[1] > 0, .removes = sums[6] > 0};
 }
 
 void StepBoundary::take(SaveReport report) {
@@ -94,12 +116,18 @@ void StepBoundary::take(SaveReport report) {
     history_.cost = {report.stall_seconds, report.seconds};
     newest_ = {report.path, {.step = report.step}};
   }
-  if (options_.saved) options_.saved(report);
-  if (report.in_a_row < options_.checkpoint.max_failures) return;
-  refuse_together(world_,
-                  fmt::format("{} checkpoints in a row could not be written, the last because: {}; make "
-                              "room or mend the disk, then go on with --resume auto",
-                              report.in_a_row, report.reason));
+  heard_.push_back(std::move(report));
+}
+
+void StepBoundary::tell_saved() {
+  for (const SaveReport& report : std::exchange(heard_, {})) {
+    if (options_.saved) options_.saved(report);
+    if (report.in_a_row < options_.checkpoint.max_failures) continue;
+    refuse_together(world_,
+                    fmt::format("{} checkpoints in a row could not be written, the last because: {}; make "
+                                "room or mend the disk, then go on with --resume auto",
+                                report.in_a_row, report.reason));
+  }
 }
 
 }  // namespace lockstep::train

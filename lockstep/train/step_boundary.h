@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/train/checkpointer.h"
@@ -14,7 +15,8 @@
 namespace lockstep::train {
 
 // What ranks agree on between two steps, in one small message: whether somebody wants to stop, whether a
-// checkpoint is due, and how far the one under way has come.
+// checkpoint is due, and how far the one under way has come. While a step is
+// validated they ask, too; checkpoints are told of after it all the same.
 class StepBoundary {
  public:
   struct Options {
@@ -29,9 +31,13 @@ class StepBoundary {
   StepBoundary(const comm::Communicator& world, Checkpointer* checkpointer, SaveHistory& history,
                Options options);
 
-  // All ranks, after every step. True: somebody wants this to be the last. UsageError on all when as many
-  // checkpoints in a row as checkpoint.max_failures could not be written.
+  // All ranks, after every step that was told. True: somebody wants this to be the last. UsageError on all
+  // when as many checkpoints in a row as checkpoint.max_failures could not be written.
   bool pass(const Reached& reached);
+
+  // All ranks, now and then before a step is told that is not soon: the checkpoint under way goes on. True as
+  // pass().
+  bool look();
 
   // How long this rank has copied its state for checkpoints, since the last call.
   double take_copy_seconds() { return std::exchange(copy_seconds_, 0.0); }
@@ -49,10 +55,16 @@ class StepBoundary {
     bool save = false;
     bool removes = false;  // the leader, old checkpoints
   };
+  bool wants_to_stop() const { return options_.wants_to_stop && options_.wants_to_stop(); }
   // One exchange. `save` is what this rank thinks.
   Heard exchange(bool stop, bool save);
+  // The one after a step: whether it is to be the last, and a checkpoint of it is to begin.
+  Heard ask(const Reached& reached);
+  bool is_saved(const Reached& reached) const;
   void begin(const Reached& reached, bool training_waits);
+  void await_idle();
   void take(SaveReport report);
+  void tell_saved();
 
   const comm::Communicator& world_;
   Checkpointer* checkpointer_;
@@ -61,7 +73,9 @@ class StepBoundary {
   Clock::time_point last_began_;  // in this world, or of the history
   std::int64_t last_step_;        // the same of its step
   double copy_seconds_ = 0;
-  SaveReport last_;  // that has ended
+  bool stops_ = false;             // somebody has wanted that
+  SaveReport last_;                // that has ended
+  std::vector<SaveReport> heard_;  // and were not told of
   std::optional<Resumed> newest_;
 };
 

@@ -18,6 +18,8 @@ namespace {
 
 // How many micro-batches of a rank go through the model at the same time.
 constexpr int kTogether = 8;
+// And through a pipeline, for each of its stages, before it runs empty.
+constexpr int kTogetherInStage = 16;
 
 // Of chunks whose weights are shared out: lets them come and go. Does nothing when they are always there.
 class ChunkWeights {
@@ -150,16 +152,17 @@ void Validation::add_as_stage(std::span<const int> micro_batches, std::span<doub
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) there.drop(chunk);
 }
 
-double Validation::loss() {
+std::optional<double> Validation::loss(const std::function<bool()>& leaves) {
   const comm::Communicator& data = holding_.groups.data;
-  const bool is_stage = holding_.groups.pipeline.size() > 1;
+  const int stages = holding_.groups.pipeline.size();
   std::vector<double> sums(static_cast<std::size_t>(micro_batches_), 0.0);
-  const int at_once = is_stage ? micro_batches_ : kTogether * data.size();
+  const int at_once = (stages > 1 ? kTogetherInStage * stages : kTogether) * data.size();
   for (int first = 0; first < micro_batches_; first += at_once) {
+    if (first > 0 && leaves()) return std::nullopt;
     std::vector<int> own;
     const int end = std::min(first + at_once, micro_batches_);
     for (int i = first + data.rank(); i < end; i += data.size()) own.push_back(i);
-    is_stage ? add_as_stage(own, sums) : add_chunk_by_chunk(own, sums);
+    stages > 1 ? add_as_stage(own, sums) : add_chunk_by_chunk(own, sums);
   }
   // Each is known to one rank and zero on the others: the sum is exact. Those who compute it together all
   // know it.

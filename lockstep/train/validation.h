@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,8 +26,10 @@ class Validation {
   Validation(const spec::RunSpec& run, const Feed& feed, const model::Model& model, const Holding& holding,
              const plan::PipelinePlan& plan, Weights& weights);
 
-  // The mean over all tokens, in nats; the same bits on any number of ranks.
-  double loss();
+  // The mean over all tokens, in nats; the same bits on any number of ranks. Asks `leaves`, which may
+  // communicate and must answer the same on all ranks, now and then, after the same micro-batches on all:
+  // none when it is true once.
+  std::optional<double> loss(const std::function<bool()>& leaves);
 
  private:
   // The sums of the losses of these micro-batches, by number. All ranks call it together, with or without

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What goes on while a step is validated: its checkpoint, and the wish to stop.
+#include "lockstep/train/step_boundary.h"
+
+#include <atomic>
+#include <chrono>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/checkpoint/store/store.h"
+#include "lockstep/train/run.h"
+
+#include "tests/support/files.h"
+#include "tests/support/ranks.h"
+#include "tests/train/small_run.h"
+
+namespace lockstep::train {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+using Flags = std::vector<std::string>;
+
+class ValidatedStep : public ::testing::Test {
+ protected:
+  // What rank 0 has told, in this order.
+  struct Told {
+    std::vector<std::string> all;  // "step 1", "saved 1"
+    std::map<std::int64_t, StepReport> steps;
+    RunSummary summary;
+  };
+  // Whether the rank wants to stop, given what rank 0 has told so far and how often it was asked.
+  using Wish = std::function<bool(int rank, int asked, const Told& told)>;
+
+  Told train(const std::string& store, int workers, const Flags& flags, const Wish& wish = nullptr) {
+    Flags all = {
+        "--training.steps",           "3", "--parallelism.lanes", "2", "--training.global_batch_size", "8",
+        "--parallelism.tensor_lanes", "2"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    const spec::RunSpec run = small_run(corpus_, "gpt", all);
+    Told told;
+    asked_.assign(static_cast<std::size_t>(workers), 0);
+    test::run_ranks(workers, [&](const comm::Communicator& world) {
+      int& asked = asked_[static_cast<std::size_t>(world.rank())];
+      RunHooks hooks = {.checkpoints = folder_.path(store)};
+      hooks.wants_to_stop = [&] { return ++asked, wish && wish(world.rank(), asked, told); };
+      if (world.rank() == 0) {
+        hooks.is_untold = [&](std::int64_t, bool) { return true; };
+        hooks.after_step = [&](const StepReport& report) {
+          told.all.push_back("step " + std::to_string(report.step));
+          told.steps[report.step] = report;
+        };
+        hooks.saved = [&](const SaveReport& report) {
+          told.all.push_back("saved " + std::to_string(report.step));
+        };
+      }
+      const RunSummary summary = run_training(run, world, hooks);
+      if (world.rank() == 0) told.summary = summary;
+    });
+    return told;
+  }
+
+  std::size_t committed(const std::string& store) const {
+    return checkpoint::CheckpointStore(folder_.path(store)).committed().size();
+  }
+  std::string newest_hash(const std::string& store) const {
+    checkpoint::Checkpoint newest(checkpoint::find_checkpoint(folder_.path(store)));
+    return to_text(checkpoint::logical_hash(newest));
+  }
+
+  test::TemporaryFolder folder_;
+  std::string corpus_ = small_corpus(folder_);
+  std::vector<int> asked_;  // by rank: how often it was in the last run
+};
+
+TEST_F(ValidatedStep, IsLeftByAllRanksAtOnceAndMadeUpForLater) {
+  const Flags long_validation = {"--validation.steps", "150"};
+  const Told whole = train("whole", 1, long_validation);
+  const std::vector<std::pair<int, Flags>> layouts = {
+      {1, {}},
+      {2, {"--parallelism.zero_stage", "3"}},
+      {2, {"--parallelism.pipeline", "2"}},
+      {2, {"--parallelism.tensor", "2"}},
+  };
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const auto& [workers, layout] = layouts[i];
+    SCOPED_TRACE(::testing::PrintToString(layout));
+    const std::string store = "left" + std::to_string(i);
+    Flags flags = long_validation;
+    flags.insert(flags.end(), layout.begin(), layout.end());
+    // The first time is before the validation of step 1.
+    const Told left = train(store, workers, flags, [workers = workers](int rank, int asked, const Told&) {
+      return rank == workers - 1 && asked == 3;
+    });
+    EXPECT_THAT(asked_, ::testing::Each(4)) << "at the third, and after the step was told";
+    EXPECT_TRUE(left.summary.stopped);
+    EXPECT_THAT(left.all, ElementsAre("step 1", "saved 1"));
+    EXPECT_EQ(left.steps.at(1).validation_loss, std::nullopt);
+
+    flags.insert(flags.end(), {"--checkpoint.resume", "auto"});
+    const Told rest = train(store, workers, flags);
+    EXPECT_THAT(rest.all, ElementsAre("step 1", "step 2", "step 3", "saved 3"));
+    for (const auto& [step, report] : whole.steps) {
+      EXPECT_EQ(rest.steps.at(step).loss, report.loss) << step;
+      EXPECT_EQ(rest.steps.at(step).gradient_norm, report.gradient_norm) << step;
+      EXPECT_EQ(rest.steps.at(step).learning_rate, report.learning_rate) << step;
+      EXPECT_EQ(rest.steps.at(step).validation_loss, report.validation_loss) << step;
+    }
+    EXPECT_EQ(newest_hash(store), newest_hash("whole"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::train
