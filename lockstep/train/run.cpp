@@ -251,7 +251,7 @@ class Training::Impl {
 
   void take_step(StepBoundary& boundary) {
     StepReport report = train_step(step() + 1);
-    if (is_validated(report.step)) validate(report, boundary, boundary.look());
+    save_and_validate(report, boundary);
     if (is_due(run_.parallelism.rebalance_freq, report.step)) report.lanes = rebalance();
     teller_.tell(report);
     if (hooks_.see_state) hooks_.see_state({holding_.whole, weights_, runner_});
@@ -327,6 +327,13 @@ class Training::Impl {
 
   bool is_validated(std::int64_t step) const {
     return validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps);
+  }
+
+  // The step that was just trained is saved meanwhile, if that is due.
+  void save_and_validate(StepReport& report, StepBoundary& boundary) {
+    if (!is_validated(report.step)) return;
+    const bool stops = has_gone_wrong() ? boundary.look() : boundary.begin_untold(reached_, is_done());
+    validate(report, boundary, stops);
   }
 
   // The run that goes on makes up for a validation that was left.

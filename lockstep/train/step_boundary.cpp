@@ -35,15 +35,28 @@ bool StepBoundary::pass(const Reached& reached) {
   return heard.stop;
 }
 
+bool StepBoundary::begin_untold(const Reached& reached, bool is_last) {
+  const Heard heard = ask(reached);
+  if (is_last && checkpointer_ != nullptr) {
+    await_idle();
+    if (!is_saved(reached)) begin(reached, true);
+  } else if (heard.save) {
+    begin(reached, false);
+  }
+  return heard.stop;
+}
+
 bool StepBoundary::look() {
   return exchange(wants_to_stop(), false).stop;
 }
 
 StepBoundary::Heard StepBoundary::ask(const Reached& reached) {
   const double since_last = std::chrono::duration<double>(Clock::now() - last_began_).count();
-  // Clocks differ: the leader's decides.
+  // Clocks differ: the leader's decides. A step whose checkpoint is there already needs no other one, however
+  // long its validation took.
   const bool is_time =
       checkpointer_ != nullptr && world_.rank() == 0 && !checkpointer_->is_removing() &&
+      last_step_ != reached.progress.step &&
       is_time_to_save(options_.checkpoint, reached.progress.step, {last_step_, since_last, history_.cost});
   Heard heard = exchange(wants_to_stop(), is_time);
   heard.save = heard.save && checkpointer_->is_idle();

@@ -15,8 +15,8 @@
 namespace lockstep::train {
 
 // What ranks agree on between two steps, in one small message: whether somebody wants to stop, whether a
-// checkpoint is due, and how far the one under way has come. While a step is
-// validated they ask, too; checkpoints are told of after it all the same.
+// checkpoint is due, and how far the one under way has come. A step whose telling takes a while, because it
+// is validated first, can be saved meanwhile; checkpoints are told of after it all the same.
 class StepBoundary {
  public:
   struct Options {
@@ -35,8 +35,10 @@ class StepBoundary {
   // when as many checkpoints in a row as checkpoint.max_failures could not be written.
   bool pass(const Reached& reached);
 
-  // All ranks, now and then before a step is told that is not soon: the checkpoint under way goes on. True as
-  // pass().
+  // All ranks, before a step is told that is not soon: begins the checkpoint that is due, at the last step of
+  // the run that of the end, of which this rank's part is written when this returns. True as pass().
+  bool begin_untold(const Reached& reached, bool is_last);
+  // All ranks, now and then until that step is told: the checkpoint under way goes on. True as pass().
   bool look();
 
   // How long this rank has copied its state for checkpoints, since the last call.

@@ -163,6 +163,44 @@ TEST_F(TrainProgram, AStepThatWasSavedAndNotWhollyToldIsToldAgain) {
   }
 }
 
+// One that would never end.
+TEST_F(TrainProgram, ASignalEndsAValidation) {
+  const auto flags_of = [&](const std::string& run, const Flags& more) {
+    Flags flags = {"--validation.freq", "1", "--job.dump_folder", folder_.path(run)};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return flags;
+  };
+  ASSERT_EQ(train(flags_of("whole", {})).exit_code, 0);
+  const std::vector<Flags> layouts = {
+      {}, {"--workers", "2"}, {"--workers", "2", "--parallelism.pipeline", "2"}};
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const std::string run = "left" + std::to_string(i);
+    SCOPED_TRACE(run);
+    Flags flags = flags_of(run, layouts[i]);
+    flags.insert(flags.begin(),
+                 {"train", run_, "--validation.steps", "1000000", "--checkpoint.interval", "1"});
+    Program program(flags);
+    const auto newest = [&] { return read_file(folder_.path(run) + "/checkpoints/latest"); };
+    for (int tries = 0; tries < 600 && newest().empty(); ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    EXPECT_EQ(newest(), "step-1\n") << "it is committed meanwhile";
+    EXPECT_EQ(steps_of(run).size(), 0U) << "and told when it was validated";
+    program.signal(SIGINT);
+    const Finished stopped = program.finish();
+    EXPECT_EQ(stopped.exit_code, 75) << stopped.error_output;
+    EXPECT_THAT(stopped.output, HasSubstr("stopped after 1 of 4 steps"));
+    EXPECT_EQ(steps_of(run).size(), 1U);
+    EXPECT_FALSE(steps_of(run).back().contains("validation/loss"));
+
+    Flags on = flags_of(run, layouts[i]);
+    on.insert(on.end(), {"--resume", "auto"});
+    const Finished ended = train(on);
+    ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
+    expect_same_steps(run, "whole");
+  }
+}
+
 // The disk is still at one checkpoint when steps have passed, and at the removal of old ones after it.
 TEST_F(ResumedProgram, EveryCheckpointOfASlowDiskIsGood) {
   Flags arguments = flags_of("slow", {"--checkpoint.interval", "1", "--workers", "2"});

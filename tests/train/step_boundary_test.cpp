@@ -115,5 +115,38 @@ TEST_F(ValidatedStep, IsLeftByAllRanksAtOnceAndMadeUpForLater) {
   }
 }
 
+TEST_F(ValidatedStep, IsCommittedMeanwhileAndToldFirst) {
+  for (const int workers : {1, 2}) {
+    // At a step on the way, whose state is copied, and at the last one, whose state is not.
+    for (const char* steps : {"3", "1"}) {
+      SCOPED_TRACE(steps);
+      const std::string store = std::to_string(workers) + "x" + steps;
+      std::atomic<bool> was_there = false;
+      const Deadline deadline = Deadline::after(std::chrono::seconds(60));
+      const Told told =
+          train(store, workers,
+                {"--training.steps", steps, "--validation.steps", "1000000", "--checkpoint.interval", "1"},
+                [&](int rank, int, const Told& so_far) {
+                  if (rank != 0) return false;
+                  was_there = was_there || (committed(store) == 1 && so_far.all.empty());
+                  return was_there || deadline.passed();
+                });
+      EXPECT_TRUE(was_there) << "before the step was told";
+      EXPECT_TRUE(told.summary.stopped);
+      EXPECT_EQ(told.summary.steps, 1);
+      EXPECT_THAT(told.all, ElementsAre("step 1", "saved 1"));
+      EXPECT_EQ(told.steps.at(1).validation_loss, std::nullopt);
+    }
+  }
+}
+
+// However long that takes.
+TEST_F(ValidatedStep, HasOneCheckpoint) {
+  const Told told =
+      train("store", 2,
+            {"--training.steps", "2", "--validation.steps", "200", "--checkpoint.interval_seconds", "1e-9"});
+  EXPECT_THAT(told.all, UnorderedElementsAre("step 1", "saved 1", "step 2", "saved 2"));
+}
+
 }  // namespace
 }  // namespace lockstep::train
