@@ -8,6 +8,7 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/world.h"
 #include "lockstep/cli/arguments.h"
@@ -25,8 +26,8 @@ using rendezvous::LaunchOptions;
 using rendezvous::LaunchResult;
 
 struct LaunchFlags {
-  int workers = 0;  // 0: not given
-  int nodes = 1;
+  int workers = 0;     // 0: not given
+  int nodes = 0;       // 0: not given
   int node_rank = -1;  // not given
   std::string host_file;
   std::string master_host;
@@ -49,16 +50,19 @@ std::vector<HostSlots> hosts_from(const LaunchFlags& flags) {
   return std::vector<HostSlots>(static_cast<std::size_t>(flags.nodes), HostSlots{flags.master_host, workers});
 }
 
+void require_place(int node_rank, std::size_t hosts) {
+  if (static_cast<std::size_t>(node_rank) < hosts) return;
+  throw UsageError(fmt::format("--node-rank is {}, but there {} {}: they count from 0", node_rank,
+                               hosts == 1 ? "is" : "are", counted(hosts, "host")));
+}
+
 LaunchOptions::Hosts place_among(const std::vector<HostSlots>& hosts, const LaunchFlags& flags) {
   if (flags.node_rank < 0) {
     throw UsageError(
         fmt::format("--node-rank is missing: say which of the {} hosts this is, from 0 for the first to {}",
                     hosts.size(), hosts.size() - 1));
   }
-  if (flags.node_rank >= static_cast<int>(hosts.size())) {
-    throw UsageError(fmt::format("--node-rank is {}, but there are {} hosts: they count from 0",
-                                 flags.node_rank, hosts.size()));
-  }
+  require_place(flags.node_rank, hosts.size());
   const auto here = hosts.begin() + flags.node_rank;
   const std::string& master = flags.master_host.empty() ? hosts.front().host : flags.master_host;
   if (master.empty()) throw UsageError("several hosts need --master-addr: the address of the first one");
@@ -68,6 +72,23 @@ LaunchOptions::Hosts place_among(const std::vector<HostSlots>& hosts, const Laun
           .node_rank = flags.node_rank,
           .master = {master, static_cast<std::uint16_t>(flags.master_port), {}},
           .run = flags.run};
+}
+
+void check_hosts(const LaunchFlags& flags) {
+  const bool has_file = !flags.host_file.empty();
+  if (flags.workers > 0 && has_file) {
+    throw UsageError("give either -n or --hostfile: the file says how many ranks each host starts");
+  }
+  if (flags.nodes > 0 && has_file) {
+    throw UsageError("give either --nnodes or --hostfile: the file says which hosts there are");
+  }
+  if (flags.node_rank >= 0 && flags.nodes == 0 && !has_file) {
+    throw UsageError(
+        fmt::format("--node-rank {} says which of several hosts this is: give their number with --nnodes, or "
+                    "their list with --hostfile, or leave it out",
+                    flags.node_rank));
+  }
+  if (flags.nodes == 1 && flags.node_rank >= 0) require_place(flags.node_rank, 1);
 }
 
 LaunchOptions options_from(const LaunchFlags& flags, const std::vector<std::string>& command) {
@@ -81,10 +102,8 @@ LaunchOptions options_from(const LaunchFlags& flags, const std::vector<std::stri
   options.prefix_output = flags.prefix;
   options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(flags.grace_seconds * 1000));
   options.workers = std::max(1, flags.workers);
+  check_hosts(flags);
   if (flags.nodes > 1 || !flags.host_file.empty()) {
-    if (flags.workers > 0 && !flags.host_file.empty()) {
-      throw UsageError("give either -n or --hostfile: the file says how many ranks each host starts");
-    }
     const std::vector<HostSlots> hosts = hosts_from(flags);
     options.hosts = place_among(hosts, flags);
     options.workers = hosts[static_cast<std::size_t>(options.hosts->node_rank)].slots;
@@ -109,7 +128,7 @@ void add_host_flags(CLI::App& command, LaunchFlags& flags) {
   command.add_option("--nnodes", flags.nodes, "Number of hosts")
       ->check(whole_number(1, kMaxWorld))
       ->group(group);
-  command.add_option("--node-rank,--node_rank", flags.node_rank, "Which of the hosts this is, from 0")
+  command.add_option("--node-rank,--node_rank", flags.node_rank, "Which of these hosts this is, from 0")
       ->check(whole_number(0, kMaxWorld - 1))
       ->group(group);
   command.add_option("--hostfile", flags.host_file, "Lines of `host slots=8`; replaces -n and --nnodes")

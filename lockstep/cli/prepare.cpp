@@ -98,6 +98,10 @@ void check(const PrepareFlags& flags) {
         "--pattern and --train-mib are for a tokenizer that is trained here: leave them out, or give "
         "--train-tokenizer with --vocab-size instead of --tokenizer");
   }
+  if (!flags.eod.empty() && !flags.append_eod) {
+    throw UsageError(
+        "--eod names the token that --append-eod puts behind documents: give both, or leave it out");
+  }
   if (std::filesystem::path(flags.output).filename().empty()) {
     throw UsageError(fmt::format("--output is '{}': give the files a name, as in data/corpus", flags.output));
   }

@@ -223,6 +223,20 @@ TEST(Launch, HostsCountFromZero) {
   EXPECT_THAT(finished.error_output, HasSubstr("--node-rank is 2, but there are 2 hosts"));
 }
 
+TEST(Launch, APlaceIsOneAmongHosts) {
+  TemporaryFolder folder;
+  const std::string hosts = folder.write("hosts", "127.0.0.1 slots=1\n");
+  expect_refusal(run_program({"launch", "--node-rank", "0", "-n", "1", "true"}), 2,
+                 "--node-rank 0 says which of several hosts this is: give their number with --nnodes, or "
+                 "their list with --hostfile, or leave it out");
+  expect_refusal(run_program({"launch", "--nnodes", "1", "--node-rank", "1", "true"}), 2,
+                 "--node-rank is 1, but there is 1 host: they count from 0");
+  expect_refusal(run_program({"launch", "--nnodes", "1", "--hostfile", hosts, "true"}), 2,
+                 "give either --nnodes or --hostfile");
+  // As scripts write it that also start several.
+  EXPECT_EQ(run_program({"launch", "--nnodes", "1", "--node-rank", "0", "-n", "2", "true"}).exit_code, 0);
+}
+
 TEST(Launch, AWorldThatNoCollectiveServesIsNotStarted) {
   const Finished finished = run_program(
       {"launch", "--nnodes", "3", "--node-rank", "0", "--master-addr", "n1", "-n", "2000", "true"});

@@ -115,6 +115,9 @@ TEST(PrepareCommand, MistakesAreOneSentenceAndExitCode2) {
                   StartsWith("lockstep: " + std::string(flag) + " is '" + value + "': expected a "));
     }
   }
+  EXPECT_THAT(
+      refused({"--tokenizer", "bytes", "--eod", "<none>"}),
+      HasSubstr("--eod names the token that --append-eod puts behind documents: give both, or leave it out"));
   EXPECT_THAT(refused({"--tokenizer", "bytes", "--append-eod", "--eod", "<none>"}), HasSubstr("'<none>'"));
   EXPECT_THAT(refused({"--tokenizer", folder.path("none")}), HasSubstr("none: No such file"));
   EXPECT_THAT(refused({"--tokenizer", "bytes", "--format", "xml"}), HasSubstr("'xml'"));
