@@ -35,6 +35,17 @@ class Checker {
 
   bool is_set(std::string_view key) const { return places_.contains(key); }
 
+  // Of a key that has no effect with the value of `other`, which is to be changed as `remedy` says: it has
+  // its default. A resolved configuration names every key, so that those that are set to it cannot be told.
+  void require_unused(const RunSpec& run, std::string_view name, std::string_view other,
+                      std::string_view remedy) const {
+    const Key& key = *find_key(name);
+    require(key.get(run) == default_of(key), {name, other},
+            fmt::format("{} = {} has no effect with {} = {}: set the latter to {}, or leave the former at {}",
+                        name, toml_of(key.get(run)), other, toml_of(find_key(other)->get(run)), remedy,
+                        toml_of(default_of(key))));
+  }
+
  private:
   std::string place_of(std::initializer_list<std::string_view> keys) const {
     for (const std::string_view key : keys) {
@@ -142,6 +153,22 @@ void check_training(const RunSpec& run, const Checker& checker) {
   }
 }
 
+// A fixed factor is not adapted.
+void check_loss_scale(const RunSpec& run, const Checker& checker) {
+  if (run.training.loss_scale == 0) return;
+  for (const char* key :
+       {"training.initial_loss_scale", "training.loss_scale_window", "training.min_loss_scale"}) {
+    checker.require_unused(run, key, "training.loss_scale", "0");
+  }
+}
+
+void check_pipeline(const RunSpec& run, const Checker& checker) {
+  if (run.parallelism.pipeline != 1) return;
+  for (const char* key : {"parallelism.schedule", "parallelism.virtual_stages", "parallelism.part_blocks"}) {
+    checker.require_unused(run, key, "parallelism.pipeline", "2 or more");
+  }
+}
+
 void check_parallelism(const RunSpec& run, const Checker& checker) {
   const Parallelism& parallelism = run.parallelism;
   const auto lanes = static_cast<std::uint64_t>(parallelism.lanes);
@@ -208,6 +235,27 @@ void check_validation(const RunSpec& run, const Checker& checker) {
                   "validation losses, such as 100, or to 0 for none");
 }
 
+// How many are kept says nothing about whether there are any; when one is due does.
+void check_checkpoint(const RunSpec& run, const Checker& checker) {
+  const Checkpoint& checkpoint = run.checkpoint;
+  const bool is_auto = checkpoint.resume == "auto";
+  // With auto a job may be started again and again by one command: the weights are for its first time.
+  checker.require(checkpoint.resume.empty() || is_auto || checkpoint.initial_load_path.empty(),
+                  {"checkpoint.resume", "checkpoint.initial_load_path"},
+                  fmt::format("checkpoint.resume = {} (--resume) goes on with a run, and "
+                              "checkpoint.initial_load_path = {} (--init-from) begins one: give one of the "
+                              "two",
+                              toml_of(checkpoint.resume), toml_of(checkpoint.initial_load_path)));
+  if (checkpoint.enabled) return;
+  for (const char* key : {"checkpoint.interval", "checkpoint.interval_seconds"}) {
+    checker.require_unused(run, key, "checkpoint.enabled", "true");
+  }
+  checker.require(!is_auto, {"checkpoint.resume", "checkpoint.enabled"},
+                  "checkpoint.resume = \"auto\" goes on from what the run itself saves, and "
+                  "checkpoint.enabled = false saves nothing: set the latter to true, or name a checkpoint "
+                  "with --resume PATH");
+}
+
 void check_metrics(const RunSpec& run, const Checker& checker) {
   const std::filesystem::path folder = run.metrics.save_tb_folder;
   const bool inside = folder.is_relative() && std::find(folder.begin(), folder.end(), "..") == folder.end();
@@ -227,7 +275,10 @@ void check_run(const RunSpec& run, const Places& places) {
   check_model(run, checker);
   check_data(run, checker);
   check_parallelism(run, checker);
+  check_pipeline(run, checker);
   check_training(run, checker);
+  check_loss_scale(run, checker);
+  check_checkpoint(run, checker);
   check_validation(run, checker);
   check_metrics(run, checker);
 }

@@ -50,7 +50,8 @@ TEST(StepMemory, OfACheckpointIsThatOfWhatARankWrites) {
   }
   const auto sgd = run_of({"--checkpoint.interval_seconds", "60", "--optimizer.name", "sgd"});
   EXPECT_EQ(step_memory(sgd, 2, 1).checkpoint, 4 * kParameters);
-  const auto off = run_of({"--checkpoint.interval", "10", "--checkpoint.enabled", "false"});
+  auto off = run_of({"--checkpoint.interval", "10"});
+  off.checkpoint.enabled = false;
   EXPECT_EQ(step_memory(off, 2, 1).checkpoint, 0U);
 }
 

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/spec/load.h"
+#include "lockstep/spec/write.h"
 
 #include "tests/support/error_of.h"
 
@@ -37,6 +38,64 @@ TEST(CheckRun, AcceptsThemWhereTheyHaveOne) {
   EXPECT_NO_THROW(parse_run("[optimizer]\nname = \"sgd\"\nmomentum = 0.5", "run.toml"));
   EXPECT_NO_THROW(parse_run("[training]\ndtype = \"fp16\"\nloss_scale = 8.0", "run.toml"));
   EXPECT_NO_THROW(parse_run("[comm]\nexact = false\nall_reduce = \"ring\"", "run.toml"));
+}
+
+TEST(CheckRun, AScheduleHasAPipeline) {
+  EXPECT_EQ(error_of("[parallelism]\nschedule = \"zbv\""),
+            "run.toml:2: parallelism.schedule = \"zbv\" has no effect with parallelism.pipeline = 1: set the "
+            "latter to 2 or more, or leave the former at \"1f1b\"");
+  EXPECT_THAT(error_of("[parallelism]\nvirtual_stages = 2"),
+              HasSubstr("parallelism.virtual_stages = 2 has no effect with parallelism.pipeline = 1"));
+  EXPECT_THAT(error_of("[parallelism]\npart_blocks = [4, 4]"), HasSubstr("parallelism.pipeline = 1"));
+  for (const char* pipeline : {"2", "-1"}) {
+    EXPECT_NO_THROW(parse_run("[parallelism]\nschedule = \"interleaved\"\nvirtual_stages = 2", "run.toml",
+                              std::vector<std::string>{"--parallelism.pipeline", pipeline}));
+  }
+}
+
+TEST(CheckRun, ALossScaleIsFixedOrAdapted) {
+  const std::string fixed = "[training]\ndtype = \"fp16\"\nloss_scale = 8.0\n";
+  EXPECT_EQ(error_of(fixed + "initial_loss_scale = 1024.0"),
+            "run.toml:4: training.initial_loss_scale = 1024.0 has no effect with training.loss_scale = 8.0: "
+            "set the latter to 0, or leave the former at 65536.0");
+  EXPECT_THAT(error_of(fixed + "loss_scale_window = 10"), HasSubstr("training.loss_scale_window = 10"));
+  EXPECT_THAT(error_of(fixed + "min_loss_scale = 2.0"), HasSubstr("training.min_loss_scale = 2.0"));
+}
+
+TEST(CheckRun, CheckpointsThatAreDueAreMade) {
+  EXPECT_EQ(error_of("[checkpoint]\nenabled = false\ninterval = 10"),
+            "run.toml:3: checkpoint.interval = 10 has no effect with checkpoint.enabled = false: set the "
+            "latter to true, or leave the former at 0");
+  EXPECT_THAT(error_of("[checkpoint]\nenabled = false\ninterval = \"auto\""),
+              HasSubstr("checkpoint.interval = -1"));
+  EXPECT_THAT(error_of("[checkpoint]\nenabled = false\ninterval_seconds = 60"),
+              HasSubstr("checkpoint.interval_seconds"));
+  EXPECT_NO_THROW(parse_run("[checkpoint]\nenabled = false\nkeep_last = 3", "run.toml"));
+}
+
+TEST(CheckRun, ARunGoesOnFromWhatItSaves) {
+  EXPECT_EQ(error_of("[checkpoint]\nenabled = false\nresume = \"auto\""),
+            "run.toml:3: checkpoint.resume = \"auto\" goes on from what the run itself saves, and "
+            "checkpoint.enabled = false saves nothing: set the latter to true, or name a checkpoint with "
+            "--resume PATH");
+  EXPECT_NO_THROW(parse_run("[checkpoint]\nenabled = false\nresume = \"runs/a\"", "run.toml"));
+}
+
+TEST(CheckRun, ARunIsResumedOrBegun) {
+  EXPECT_EQ(error_of("[checkpoint]\nresume = \"runs/a\"\ninitial_load_path = \"runs/b\""),
+            "run.toml:2: checkpoint.resume = \"runs/a\" (--resume) goes on with a run, and "
+            "checkpoint.initial_load_path = \"runs/b\" (--init-from) begins one: give one of the two");
+  EXPECT_NO_THROW(parse_run("[checkpoint]\nresume = \"auto\"\ninitial_load_path = \"runs/b\"", "run.toml"));
+}
+
+// A resolved configuration names every key.
+TEST(CheckRun, AcceptsDefaultsThatAreGiven) {
+  const std::string defaults = to_toml(parse_run("", "run.toml"));
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{},
+                                                {"--checkpoint.enabled", "false"},
+                                                {"--training.dtype", "fp16", "--training.loss_scale", "8"}}) {
+    EXPECT_NO_THROW(parse_run(defaults, "resolved.toml", flags));
+  }
 }
 
 TEST(CheckRun, RefusesModelsThatCannotBeBuilt) {

@@ -143,6 +143,9 @@ TEST(Settled, WhatTheSizeOfAnAxisContradictsIsRefused) {
   EXPECT_THAT(error_of<UsageError>([] { settled(run_with({.tensor = -1, .sequence_parallel = true}), 1); }),
               HasSubstr("parallelism.sequence_parallel"));
   EXPECT_EQ(settled(run_with({.tensor = -1, .sequence_parallel = true}), 2).parallelism.tensor, 2);
+  EXPECT_THAT(error_of<UsageError>([] { settled(run_with({.pipeline = -1, .schedule = "zbv"}), 1); }),
+              HasSubstr("parallelism.pipeline = 1"));
+  EXPECT_EQ(settled(run_with({.pipeline = -1, .schedule = "zbv"}), 2).parallelism.pipeline, 2);
 }
 
 TEST(PlainRun, HasTheLanesOfALayoutAndNothingElseOfIt) {

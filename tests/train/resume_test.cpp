@@ -241,11 +241,15 @@ TEST_F(Resuming, LanesAreThoseOfTheCheckpointUnlessGiven) {
   EXPECT_EQ(checkpoint::continued(other, manifest, "c").parallelism.lanes, 8);
 }
 
-// Such as older versions let pass; what a run was validated on does not matter to whoever goes on.
-TEST_F(Resuming, ASavedValidationMayContradictItself) {
+// Such as older versions let pass; how a run was validated, cut and saved does not matter to whoever goes on.
+TEST_F(Resuming, ASavedLayoutMayContradictItself) {
   spec::RunSpec saved = run_of({});
   saved.validation.freq = 100;
   saved.data.validation.clear();
+  saved.parallelism.schedule = "zbv";
+  saved.parallelism.virtual_stages = 2;
+  saved.parallelism.part_blocks = {2, 2};
+  saved.checkpoint = {.enabled = false, .interval = 10, .resume = "runs/a", .initial_load_path = "runs/b"};
   checkpoint::Manifest manifest;
   manifest.configuration = spec::to_toml(saved);
   EXPECT_NO_THROW(checkpoint::require_same_training(run_of({}), manifest, "c"));

@@ -41,11 +41,12 @@ spec::RunSpec without_paths(spec::RunSpec run) {
 }  // namespace
 
 spec::RunSpec saved_run(const Manifest& manifest, const std::string& path) {
-  // What a run was validated on is no part of its state, and older versions let these keys contradict each
-  // other.
-  const std::vector<std::string> not_validated = {"--validation.freq", "0"};
+  // These are no part of its state, and older versions let them contradict each other.
+  const std::vector<std::string> plain = {
+      "--validation.freq=0",          "--parallelism.schedule=1f1b", "--parallelism.virtual_stages=1",
+      "--parallelism.part_blocks=[]", "--checkpoint.enabled=true",   "--checkpoint.resume="};
   try {
-    return spec::parse_run(manifest.configuration, path + "/manifest.json", not_validated);
+    return spec::parse_run(manifest.configuration, path + "/manifest.json", plain);
   } catch (const UsageError& error) {
     throw DataError(
         fmt::format("{}: the configuration that it was saved with cannot be read: {}", path, error.what()));

@@ -101,7 +101,7 @@ class MemoryBench {
     }
     const spec::Workload workload = spec::workload_of(run_, options.workers);
     run_ = spec::settled(run_, options.workers);
-    run_.checkpoint.enabled = false;
+    run_.checkpoint = {.enabled = false};
     run_.data.train = {{.path = folder_.file("tokens")}};
     write_random_corpus(folder_.file("tokens"), run_, run_.training.steps * workload.tokens_per_step);
   }

@@ -121,7 +121,7 @@ class Chaos {
   double measured_step() {
     spec::RunSpec endless = options_.run;
     endless.training.steps = std::numeric_limits<std::int32_t>::max();
-    endless.checkpoint.enabled = false;
+    endless.checkpoint = {.enabled = false, .initial_load_path = options_.run.checkpoint.initial_load_path};
     write_atomically(file("measured.toml"), spec::to_toml(endless));
     LockstepJob job(
         {.file = file("measured.toml"), .folder = file(kMeasured), .workers = options_.faults.workers});
