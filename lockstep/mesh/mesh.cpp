@@ -2,6 +2,7 @@
 #include "lockstep/mesh/mesh.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/world.h"
 
 namespace lockstep {
 namespace {
@@ -33,15 +35,22 @@ std::int64_t fixed_product(const Sizes& sizes) {
   return product;
 }
 
-std::string possible_worlds(int world, std::int64_t product, bool multiples) {
-  if (product > INT32_MAX) return "";
-  if (!multiples) return fmt::format(" start {} workers", product);
-  const std::int64_t below = world / product * product;
+// Layers are computed by a power of two of workers.
+bool can_divide_layers(int tensor) {
+  return tensor == kTheRest || std::has_single_bit(static_cast<unsigned>(tensor));
+}
+
+// Empty when no number of workers would do.
+std::string possible_worlds(int world, const Sizes& sizes, bool multiples) {
+  const std::int64_t product = fixed_product(sizes);
+  if (product > kMaxWorld || !can_divide_layers(sizes[2])) return "";
+  const std::int64_t below = multiples ? world / product * product : 0;
   if (below == 0) return fmt::format(" start {} workers", product);
+  if (below + product > kMaxWorld) return fmt::format(" start {} workers", below);
   return fmt::format(" start {} or {} workers", below, below + product);
 }
 
-// All ways to share out the world. Layers are computed by a power of two of workers.
+// All ways to share out the world.
 std::vector<Sizes> possible_sizes(int world) {
   std::vector<Sizes> possible;
   for (int pipeline = 1; pipeline <= world; ++pipeline) {
@@ -85,8 +94,7 @@ std::string nearest_sizes(int world, const Sizes& sizes) {
 }
 
 [[noreturn]] void refuse(int world, const Sizes& sizes, bool has_rest) {
-  const std::int64_t product = fixed_product(sizes);
-  std::string advice = possible_worlds(world, product, has_rest) + nearest_sizes(world, sizes);
+  std::string advice = possible_worlds(world, sizes, has_rest) + nearest_sizes(world, sizes);
   if (advice.starts_with(", or")) advice = advice.substr(4);
   throw UsageError(fmt::format("a mesh of {} {} {} workers;{}", described(sizes),
                                has_rest ? "cannot be filled by" : "does not have", world, advice));

@@ -73,7 +73,7 @@ std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree) {
   if (parallelism.lanes < degree) {
     throw UsageError(
         fmt::format("parallelism.lanes = {} leaves some of the {} data-parallel workers without work; set it "
-                    "to {} or more",
+                    "to {}, or to a larger power of two",
                     parallelism.lanes, degree, least));
   }
   return parallelism.lanes;

@@ -131,6 +131,18 @@ TEST(Mesh, NamesTheNearestPossibilities) {
       "tensor to 1, or set pipeline to 3 and tensor to 1");
 }
 
+TEST(Mesh, NamesNoWorldThatWouldBeRefusedAsWell) {
+  EXPECT_EQ(
+      refusal(4, {.pipeline = 1, .data = -1, .tensor = 3}),
+      "a mesh of pipeline 1 x data -1 x tensor 3 cannot be filled by 4 workers; set tensor to 4, or set "
+      "tensor to 2");
+  EXPECT_EQ(refusal(4096, {.pipeline = 1, .data = -1, .tensor = 2000}).find("start"), std::string::npos);
+  EXPECT_THAT(refusal(4096, {.pipeline = 1500, .data = -1, .tensor = 2}),
+              HasSubstr("; start 3000 workers, or"));
+  EXPECT_THAT(refusal(2, {.pipeline = 100, .data = 100, .tensor = 2}),
+              HasSubstr("does not have 2 workers; set "));
+}
+
 TEST(Mesh, RefusesSizesThatAreNone) {
   EXPECT_THAT(refusal(0, {}), HasSubstr("at least one worker"));
   EXPECT_THAT(refusal(4, {.tensor = 0}), HasSubstr("the tensor size must be 1 or more"));

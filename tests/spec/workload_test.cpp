@@ -20,7 +20,8 @@ TEST(Lanes, AreTheDegreeRoundedUpUnlessGiven) {
   EXPECT_EQ(lanes_for({}, 3), 4);
   EXPECT_EQ(lanes_for({}, 4), 4);
   EXPECT_EQ(lanes_for({.lanes = 8}, 3), 8);
-  EXPECT_THAT(error_of<UsageError>([] { lanes_for({.lanes = 2}, 3); }), HasSubstr("set it to 4 or more"));
+  EXPECT_THAT(error_of<UsageError>([] { lanes_for({.lanes = 2}, 3); }),
+              HasSubstr("set it to 4, or to a larger power of two"));
 }
 
 RunSpec run_with(const Parallelism& parallelism) {
