@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/spec/toml_value.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "lockstep/base/suggest.h"
 #include "lockstep/spec/refuse.h"
 
 namespace lockstep::spec {
@@ -56,6 +58,25 @@ std::optional<Corpus> as_corpus(const toml::node& node) {
   const auto number = weight ? as_number(*weight) : 1.0;
   if (!path || !number) return std::nullopt;
   return Corpus{*path, *number};
+}
+
+// Why a list has elements that are no corpora, as the end of a sentence that begins with the key; none: their
+// type tells.
+std::optional<std::string> why_no_corpora(const toml::node& node) {
+  const toml::array* list = node.as_array();
+  if (!list) return std::nullopt;
+  const std::vector<std::string> known = {"path", "weight"};
+  for (const toml::node& element : *list) {
+    const toml::table* table = element.as_table();
+    if (!table) continue;
+    for (const auto& [name, value] : *table) {
+      if (std::ranges::count(known, name.str()) > 0) continue;
+      return fmt::format("has a corpus with the key '{}': {}", printable_name(name.str()),
+                         expected_name(name.str(), known));
+    }
+    if (!table->contains("path")) return "has a corpus without a path";
+  }
+  return std::nullopt;
 }
 
 std::optional<Value> as_corpora(const toml::node& node) {
@@ -113,6 +134,9 @@ std::string words_for_type(const Key& key) {
 Setting setting_of(const Key& key, const toml::node& node, const std::string& place) {
   auto value = std::visit(Convert{node}, default_of(key));
   if (key.accepted.when_auto && node.value_exact<std::string>() == "auto") value = *key.accepted.when_auto;
+  if (!value && std::holds_alternative<std::vector<Corpus>>(default_of(key))) {
+    if (const auto why = why_no_corpora(node)) refuse(place, fmt::format("{} {}", key.full_name(), *why));
+  }
   if (!value) {
     const bool both_lists = node.is_array() && type_of(key).starts_with("a list");
     refuse(place, fmt::format("{} must be {}, not {}", key.full_name(), words_for_type(key),

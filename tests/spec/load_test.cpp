@@ -161,10 +161,19 @@ TEST(ParseRun, RefusesWrongTypes) {
   EXPECT_EQ(error_of("[comm]\nexact = 1"),
             "run.toml:2: comm.exact must be true or false, not a whole number");
   EXPECT_THAT(error_of("[job]\ndump_folder = 2024-01-01"), HasSubstr("a text, not a date or time"));
-  EXPECT_THAT(error_of("[data]\ntrain = [{ path = \"a\", wieght = 2 }]"),
+  EXPECT_THAT(error_of("[data]\ntrain = [{ path = \"a\", weight = true }]"),
               HasSubstr("one with other elements"));
   EXPECT_THAT(error_of("[data]\ntrain = \"a\""), HasSubstr("not a text"));
   EXPECT_THAT(error_of("[parallelism]\nlane_weights = [1, true]"), HasSubstr("a list of numbers"));
+}
+
+TEST(ParseRun, NamesTheKeysOfACorpus) {
+  EXPECT_EQ(error_of("[data]\ntrain = [\"a\", { path = \"b\", wieght = 2 }]"),
+            "run.toml:2: data.train has a corpus with the key 'wieght': did you mean 'weight'?");
+  EXPECT_EQ(error_of("[data]\nvalidation = [{ path = \"b\", split = 2 }]"),
+            "run.toml:2: data.validation has a corpus with the key 'split': expected one of path, weight");
+  EXPECT_EQ(error_of("[data]\ntrain = [{ weight = 2 }]"),
+            "run.toml:2: data.train has a corpus without a path");
 }
 
 TEST(ParseRun, RefusesValuesOutOfRange) {
