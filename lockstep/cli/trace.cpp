@@ -41,8 +41,13 @@ void require_trace(const std::string& file) {
   // What is read here of a pipe would be missing later.
   if (!std::filesystem::is_regular_file(file, ignored)) return;
   std::ifstream in(file, std::ios::binary);
-  char first = 0;
-  if (!in.get(first) || first == '[' || first == '{') return;
+  const std::string_view expected = metrics::kBeginOfTrace;
+  std::string begin(expected.size() + 1, '\0');
+  in.read(begin.data(), std::ssize(begin));
+  begin.resize(static_cast<std::size_t>(in.gcount()));
+  // That of a process that was killed may end anywhere.
+  const bool begins_list = expected.starts_with(begin.substr(0, expected.size()));
+  if (begins_list && (begin.size() <= expected.size() || begin.back() == '{' || begin.back() == '\n')) return;
   throw DataError(
       fmt::format("{} at byte 0 is no trace that lockstep has written: it begins no list of events", file));
 }

@@ -175,6 +175,7 @@ std::vector<TracedPass> passes_in(std::string_view events, std::string_view file
   try {
     const Json all = Json::parse(fmt::format("[{}]", events));
     for (const Json& event : all) {
+      if (!event.contains("ph")) throw std::out_of_range("it has an event without ph");
       if (event.value("cat", "") == "pass") passes.push_back(read_pass(event));
     }
   } catch (const std::exception& error) {

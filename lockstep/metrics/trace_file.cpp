@@ -12,7 +12,6 @@
 namespace lockstep::metrics {
 namespace {
 
-constexpr std::string_view kBegin = "[\n";
 constexpr std::string_view kEnd = "\n]\n";
 
 // Only the last event of a file has nothing behind it, and only it can be cut off, be it at a comma of its
@@ -24,7 +23,7 @@ bool is_event(const std::string& line, bool has_more_behind) {
 }  // namespace
 
 TraceFile::TraceFile(const std::filesystem::path& file) : output_(file, OutputFile::Mode::replace) {
-  output_.write(kBegin);
+  output_.write(kBeginOfTrace);
 }
 
 TraceFile::~TraceFile() {

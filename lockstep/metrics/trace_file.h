@@ -14,6 +14,8 @@
 
 namespace lockstep::metrics {
 
+inline constexpr std::string_view kBeginOfTrace =
+    "[\n";  // an event follows, or an empty line if there is none
 inline constexpr std::string_view kBetweenTraceEvents = ",\n";
 
 // Written from front to back. That of a process that is killed lacks the closing bracket; viewers do without.

@@ -109,19 +109,19 @@ TEST(TracedPasses, AreFoundAmongOtherEvents) {
 
 TEST(TracedPasses, OfSomethingElseAreRefused) {
   for (const std::string wrong :
-       {"{", "{\"cat\":\"pass\"}", "7",
-        R"({"name":"sideways micro-batch 0","cat":"pass","ts":1,"dur":1,"pid":0,)"
+       {"{", "{\"cat\":\"pass\",\"ph\":\"X\"}", "7", R"({"name":"loss"})",
+        R"({"name":"sideways micro-batch 0","cat":"pass","ph":"X","ts":1,"dur":1,"pid":0,)"
         R"("args":{"step":1,"micro_batch":0,"chunk":0,"stage":0,"part":0}})",
-        R"({"name":"forward micro-batch 0","cat":"pass","ts":1,"dur":1,"pid":0,)"
+        R"({"name":"forward micro-batch 0","cat":"pass","ph":"X","ts":1,"dur":1,"pid":0,)"
         R"("args":{"step":1,"micro_batch":-1,"chunk":0,"stage":0,"part":0}})",
-        R"({"name":"forward micro-batch 0","cat":"pass","ts":1,"dur":1,"pid":0,)"
+        R"({"name":"forward micro-batch 0","cat":"pass","ph":"X","ts":1,"dur":1,"pid":0,)"
         R"("args":{"step":1,"micro_batch":0,"chunk":0,"stage":5000000,"part":0}})",
         // No whole number can hold these.
-        R"({"name":"forward micro-batch 0","cat":"pass","ts":1,"dur":1,"pid":1e99,)"
+        R"({"name":"forward micro-batch 0","cat":"pass","ph":"X","ts":1,"dur":1,"pid":1e99,)"
         R"("args":{"step":1,"micro_batch":0,"chunk":0,"stage":0,"part":0}})",
-        R"({"name":"forward micro-batch 0","cat":"pass","ts":1,"dur":1,"pid":5000000000,)"
+        R"({"name":"forward micro-batch 0","cat":"pass","ph":"X","ts":1,"dur":1,"pid":5000000000,)"
         R"("args":{"step":1,"micro_batch":0,"chunk":0,"stage":0,"part":0}})",
-        R"({"name":"forward micro-batch 0","cat":"pass","ts":1,"dur":1,"pid":0,)"
+        R"({"name":"forward micro-batch 0","cat":"pass","ph":"X","ts":1,"dur":1,"pid":0,)"
         R"("args":{"step":1e99,"micro_batch":0,"chunk":0,"stage":0,"part":0}})"}) {
     EXPECT_EQ(test::error_of<DataError>([&] {
                 passes_in(wrong, "t.json");

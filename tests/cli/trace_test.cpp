@@ -42,6 +42,26 @@ TEST_F(Trace, OfAnotherKindOfFileIsBadData) {
   expect_refusal(file, 65, file + " at byte 0 is no trace");
 }
 
+TEST_F(Trace, OfOtherJsonIsBadData) {
+  for (const char* json : {"{\"step\":1,\"loss\":2.5}\n{\"step\":2,\"loss\":2.4}\n", "{\n  \"a\": 1\n}\n",
+                           "[1, 2]\n", "[\n1,\n2\n]\n"}) {
+    const std::string file = folder_.write("other.json", json);
+    expect_refusal(file, 65, file + " at byte 0 is no trace");
+  }
+  const std::string file = folder_.write("objects.json", "[\n{\"a\":1},\n{\"b\":2}\n]\n");
+  expect_refusal(file, 65, file + " is no trace");
+}
+
+// As a rank leaves it that was killed soon, or computes nothing.
+TEST_F(Trace, WithoutPassesIsNotEnough) {
+  for (const char* text : {"", "[", "[\n", "[\n\n]\n", "[\n{\"name\":\"process_na",
+                           "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{}}\n]\n"}) {
+    const Finished finished = run_program({"trace", folder_.write("rank-0.json", text)});
+    EXPECT_EQ(finished.exit_code, 2) << text;
+    EXPECT_THAT(finished.error_output, HasSubstr("no step with the passes of all stages"));
+  }
+}
+
 TEST_F(Trace, WithALineThatIsNoEventIsBadData) {
   const std::string file = folder_.write("broken.json", "[\n{\"a\":1},\n{\"b\":,\n{\"c\":3}\n]\n");
   expect_refusal(file, 65, file + " is no trace");
