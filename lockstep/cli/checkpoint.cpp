@@ -90,7 +90,7 @@ int diff(const CheckpointFlags& flags) {
   Checkpoint second(find_checkpoint(flags.other));
   const std::vector<Difference> found = differences_between(first, second);
   print(std::cout, flags.json ? difference_json(found) : difference_text(found, first));
-  return found.empty() ? kDone : kDiffers;
+  return are_equal(found) ? kDone : kDiffers;
 }
 
 // A command that looks at PATH, and at OTHER when that has a description.

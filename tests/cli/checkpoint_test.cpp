@@ -165,6 +165,33 @@ TEST_F(CheckpointCommand, ComparesTwo) {
   EXPECT_EQ(found["differences"][0]["second"], "-1.5");
 }
 
+TEST_F(CheckpointCommand, LayoutsAreNoDifference) {
+  Manifest laid_out = manifest(20);
+  laid_out.configuration += "[parallelism]\npipeline = 2\nlanes = 4\n[zero]\noffload = \"disk\"\n";
+  save("first", checkpoint::testing::uncut(tensors_), laid_out);
+  laid_out.configuration =
+      manifest(20).configuration + "[parallelism]\npipeline = 1\nlanes = 4\n[zero]\noffload = \"none\"\n";
+  save("second", checkpoint::testing::uncut(tensors_), laid_out);
+  const Finished equal = run({"diff", path("first"), path("second")});
+  EXPECT_EQ(equal.exit_code, 0) << equal.error_output;
+  EXPECT_EQ(equal.output,
+            "equal: 2 tensors, progress and configuration\n"
+            "on other layouts, which change no value\n"
+            "  configuration parallelism.pipeline: 2 and 1\n"
+            "  configuration zero.offload: \"disk\" and \"none\"\n");
+  const json found = json::parse(run({"diff", "--json", path("first"), path("second")}).output);
+  EXPECT_EQ(found["equal"], true);
+  EXPECT_EQ(found["differences"].size(), 0U);
+  EXPECT_EQ(found["layout"].size(), 2U);
+
+  laid_out.configuration = manifest(20).configuration + "[parallelism]\nlanes = 8\n";
+  save("third", checkpoint::testing::uncut(tensors_), laid_out);
+  const Finished different = run({"diff", path("second"), path("third")});
+  EXPECT_EQ(different.exit_code, 1);
+  EXPECT_THAT(different.output,
+              HasSubstr("different in 1 places\n  configuration parallelism.lanes: 4 and 8\n"));
+}
+
 TEST_F(CheckpointCommand, WhatANameSaysIsNotActedOn) {
   tensors_[0].logical.name = "model.\033[31m";
   save("hostile", checkpoint::testing::uncut(tensors_), manifest(20));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -91,6 +92,36 @@ bool names_the_run(const std::string& key) {
   return key.starts_with("job.") || key == "checkpoint.resume";
 }
 
+// Lanes decide about bits, whoever computes them.
+bool is_of_layout(std::string_view key) {
+  if (key == "parallelism.lanes" || key == "parallelism.tensor_lanes") return false;
+  return key.starts_with("parallelism.") || key.starts_with("zero.") || key.starts_with("elastic.") ||
+         key == "training.threads";
+}
+
+std::vector<Difference> those(const std::vector<Difference>& differences, bool of_layout) {
+  std::vector<Difference> found;
+  std::ranges::copy_if(differences, std::back_inserter(found),
+                       [&](const Difference& one) { return one.of_layout == of_layout; });
+  return found;
+}
+
+std::string lines_of(const std::vector<Difference>& differences) {
+  std::string text;
+  for (const Difference& difference : differences) {
+    text += fmt::format("  {}: {} and {}\n", difference.what, difference.first, difference.second);
+  }
+  return text;
+}
+
+Json list_of(const std::vector<Difference>& differences) {
+  Json list = Json::array();
+  for (const Difference& difference : differences) {
+    list.push_back({{"what", difference.what}, {"first", difference.first}, {"second", difference.second}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::vector<Difference> configuration_differences(const std::string& first, const std::string& second) {
@@ -105,7 +136,9 @@ std::vector<Difference> configuration_differences(const std::string& first, cons
   both.insert(b.begin(), b.end());
   for (const auto& [key, value] : both) {
     if (names_the_run(key)) continue;
+    const std::size_t before = found.size();
     compare("configuration " + printable(key), value_of(a, key), value_of(b, key), found);
+    if (found.size() > before) found.back().of_layout = is_of_layout(key);
   }
   if (a == b && first != second) found.push_back({"text of the configuration", "one", "another"});
   return found;
@@ -135,23 +168,24 @@ std::vector<Difference> differences_between(Checkpoint& first, Checkpoint& secon
   return found;
 }
 
+bool are_equal(const std::vector<Difference>& differences) {
+  return std::ranges::all_of(differences, &Difference::of_layout);
+}
+
 std::string difference_text(const std::vector<Difference>& differences, const Checkpoint& first) {
-  if (differences.empty()) {
-    return fmt::format("equal: {} tensors, progress and configuration\n", first.manifest().tensors.size());
-  }
-  std::string text = fmt::format("different in {} places\n", differences.size());
-  for (const Difference& difference : differences) {
-    text += fmt::format("  {}: {} and {}\n", difference.what, difference.first, difference.second);
-  }
+  const std::vector<Difference> found = those(differences, false);
+  const std::vector<Difference> layout = those(differences, true);
+  std::string text = found.empty() ? fmt::format("equal: {} tensors, progress and configuration\n",
+                                                 first.manifest().tensors.size())
+                                   : fmt::format("different in {} places\n", found.size()) + lines_of(found);
+  if (!layout.empty()) text += "on other layouts, which change no value\n" + lines_of(layout);
   return text;
 }
 
 std::string difference_json(const std::vector<Difference>& differences) {
-  Json list = Json::array();
-  for (const Difference& difference : differences) {
-    list.push_back({{"what", difference.what}, {"first", difference.first}, {"second", difference.second}});
-  }
-  return json_line({{"equal", differences.empty()}, {"differences", std::move(list)}});
+  return json_line({{"equal", are_equal(differences)},
+                    {"differences", list_of(those(differences, false))},
+                    {"layout", list_of(those(differences, true))}});
 }
 
 }  // namespace lockstep::cli

@@ -15,6 +15,7 @@ struct Difference {
   std::string what;  // "tensor model.w, element 5 [1, 2]", "progress.step"
   std::string first;
   std::string second;
+  bool of_layout = false;  // says only who has computed it, which changes no value
   bool operator==(const Difference&) const = default;
 };
 
@@ -25,6 +26,10 @@ std::vector<Difference> differences_between(checkpoint::Checkpoint& first, check
 // The configurations' keys with different values, or without one in one of them.
 std::vector<Difference> configuration_differences(const std::string& first, const std::string& second);
 
+// But for the layout.
+bool are_equal(const std::vector<Difference>& differences);
+
+// Differences of the layout stand apart.
 std::string difference_text(const std::vector<Difference>& differences, const checkpoint::Checkpoint& first);
 std::string difference_json(const std::vector<Difference>& differences);
 
