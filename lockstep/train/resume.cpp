@@ -221,6 +221,15 @@ void load_values(checkpoint::Checkpoint& from, const Holding& holding, Weights& 
   }
 }
 
+void require_continuation(const Expected& expected, const comm::Communicator& world) {
+  const std::string& path = expected.run.checkpoint.resume;
+  if (path.empty() || path == kAuto) return;
+  together(world, [&] {
+    const checkpoint::Checkpoint from(checkpoint::find_checkpoint(path));
+    require_expected(from, expected, world.rank() == 0);
+  });
+}
+
 std::optional<Resumed> resume(const std::string& folder, const Expected& expected, const Holding& holding,
                               Weights& weights) {
   const comm::Communicator& world = holding.groups.world;

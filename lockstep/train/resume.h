@@ -42,6 +42,10 @@ struct Expected {
   std::uint64_t samples_per_step = 0;
 };
 
+// Before anything is done for a run that is to go on from a path, all ranks together: errors as resume(),
+// except that the values are not looked at. Of a run's own checkpoints ("auto") resume() may choose another.
+void require_continuation(const Expected& expected, const comm::Communicator& world);
+
 // Gives values and moments what a checkpoint has. All ranks of the holding's world call it together. For
 // "auto" one that turns out to be bad is passed over with a warning, and the next older one is taken. None
 // when there is nothing to resume. UsageError when the run is another one (checkpoint/store/continuation.h),

@@ -59,6 +59,20 @@ PhaseTimes complete(PhaseTimes times, double seconds) {
   return times;
 }
 
+std::string data_digest(const Feed& feed, const data::StepShape& shape) {
+  return to_text(hash_of_samples(feed, shape, 0));
+}
+
+// What the run can go on from.
+Expected expected_of(const spec::RunSpec& run, const comm::Communicator& world, const Feed& feed,
+                     const RunHooks& hooks) {
+  const data::StepShape shape = feed_options(run, spec::workload_of(run, world.size())).shape;
+  return {.run = run,
+          .data_digest = data_digest(feed, shape),
+          .tokenizer_digest = hooks.tokenizer_digest,
+          .samples_per_step = feed.samples_per_step()};
+}
+
 }  // namespace
 
 class Training::Impl {
@@ -162,8 +176,6 @@ class Training::Impl {
     return std::make_unique<Mirror>(holding_, weights_);
   }
 
-  std::string data_digest() const { return to_text(hash_of_samples(feed_, shape_, 0)); }
-
   // Where the first step begins; when that is a checkpoint, which.
   std::optional<Resumed> find_begin(const std::optional<Reached>& healed, SaveHistory& saves) {
     std::optional<Resumed> resumed;
@@ -209,12 +221,7 @@ class Training::Impl {
   }
 
   std::optional<Resumed> resume() {
-    return train::resume(hooks_.checkpoints,
-                         {.run = run_,
-                          .data_digest = data_digest(),
-                          .tokenizer_digest = hooks_.tokenizer_digest,
-                          .samples_per_step = feed_.samples_per_step()},
-                         holding_, weights_);
+    return train::resume(hooks_.checkpoints, expected_of(run_, world_, feed_, hooks_), holding_, weights_);
   }
 
   // A run that has ended while it validated had saved the step before that, and not told it.
@@ -236,7 +243,7 @@ class Training::Impl {
   std::unique_ptr<Checkpointer> make_checkpointer() const {
     if (hooks_.checkpoints.empty()) return nullptr;
     checkpoint::Manifest manifest = manifest_of(run_, world_.size());
-    manifest.data_digest = data_digest();
+    manifest.data_digest = data_digest(feed_, shape_);
     manifest.tokenizer_digest = hooks_.tokenizer_digest;
     manifest.tensors = state_tensors(holding_.whole, weights_.moments());
     return std::make_unique<Checkpointer>(
@@ -403,6 +410,7 @@ Training::Training(const spec::RunSpec& run, const comm::Communicator& world, Ru
   bool is_new = false;
   together(world, [&] { is_new = !hooks.goes_on && !newest_checkpoint(run.checkpoint, hooks.checkpoints); });
   Sources sources = open_sources(run, world, is_new);
+  if (!hooks.goes_on && !is_new) require_continuation(expected_of(run, world, *sources.feed, hooks), world);
   together(world, [&] {
     if (hooks.ready) hooks.ready();
   });

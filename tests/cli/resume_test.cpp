@@ -282,6 +282,26 @@ TEST_F(ResumedProgram, WhatCannotBeResumedIsSaidInASentence) {
   EXPECT_EQ(steps_of("whole").size(), 100U) << "nothing was touched";
 }
 
+TEST_F(ResumedProgram, WhatCannotBeResumedLeavesNoFolder) {
+  ASSERT_EQ(train_to_the_end("whole", {"--training.threads", "1"}).exit_code, 0);
+  const std::string copy = folder_.path("copy");
+  std::filesystem::copy(folder_.path("whole"), copy, std::filesystem::copy_options::recursive);
+  folder_.write("copy/checkpoints/step-100/manifest.json", "{");
+  const auto expect_refusal = [&](const Flags& more, int code, const std::string& sentence) {
+    for (const Flags& workers :
+         {Flags{}, Flags{"--workers", "2"}, Flags{"--workers", "2", "--elastic.enabled", "false"}}) {
+      Flags flags = workers;
+      flags.insert(flags.end(), more.begin(), more.end());
+      const Finished refused = train_to_the_end("refused", flags);
+      EXPECT_EQ(refused.exit_code, code) << refused.output;
+      EXPECT_THAT(refused.error_output, HasSubstr(sentence));
+      EXPECT_FALSE(std::filesystem::exists(folder_.path("refused"))) << refused.error_output;
+    }
+  };
+  expect_refusal({"--resume", folder_.path("whole"), "--training.seed", "9"}, 2, "training.seed is 9, but ");
+  expect_refusal({"--resume", copy + "/checkpoints/step-100"}, 65, "manifest.json");
+}
+
 // As on hosts where one path has two contents.
 TEST_F(ResumedProgram, RanksThatFindDifferentCheckpointsAreTold) {
   ASSERT_EQ(train_to_the_end("whole", {}).exit_code, 0);
