@@ -5,7 +5,9 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
 
+#include "lockstep/base/error.h"
 #include "lockstep/checkpoint/store/continuation.h"
 #include "lockstep/checkpoint/store/store.h"
 #include "lockstep/nn/tensor_view.h"
@@ -17,13 +19,10 @@
 namespace lockstep::train {
 namespace {
 
-// A run has both; its folder model/ is no part of it.
-bool is_checkpoint(const std::string& path) {
-  const std::filesystem::path folder = path;
-  for (const char* sign : {"manifest.json", "latest", "checkpoints"}) {
-    if (std::filesystem::exists(folder / sign)) return true;
-  }
-  return false;
+// A folder of weights, or one with such a folder in it, which ModelFolder names.
+bool has_model(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / "config.json") ||
+         std::filesystem::exists(folder / "model" / "config.json");
 }
 
 // Into each lane that has something of it.
@@ -41,13 +40,19 @@ void assign(const Holding& holding, Weights& weights, std::size_t in_whole, std:
 
 }  // namespace
 
+// A run has both; its folder model/ is no part of it.
 std::string first_values_folder(const std::string& path) {
-  return is_checkpoint(path) ? checkpoint::find_checkpoint(path) : path;
+  if (checkpoint::holds_checkpoints(path)) return checkpoint::find_checkpoint(path);
+  if (has_model(path)) return path;
+  throw UsageError(fmt::format(
+      "{}, whose weights the run is to begin with (--init-from), {}: name the folder of a run, a checkpoint "
+      "(with manifest.json) or a Hugging Face folder (with config.json)",
+      path, std::filesystem::exists(path) ? "has none" : "is not there"));
 }
 
 FirstValues::FirstValues(const std::string& path, const spec::Model& model)
     : path_(first_values_folder(path)), model_(model) {
-  if (is_checkpoint(path)) {
+  if (checkpoint::holds_checkpoints(path)) {
     const checkpoint::Manifest& manifest = checkpoint_.emplace(path_).manifest();
     require_same_model(checkpoint::saved_run(manifest, path_).model, path_ + "/manifest.json", model);
     return;

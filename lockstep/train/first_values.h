@@ -11,7 +11,7 @@
 namespace lockstep::train {
 
 // The folder with the weights that checkpoint.initial_load_path names: that of a checkpoint, or else the path
-// itself. UsageError when it is of checkpoints and has none.
+// itself. UsageError when it is of checkpoints and has none, or is nothing of the kind.
 std::string first_values_folder(const std::string& path);
 
 // The weights that a run begins with in place of random ones: of a Hugging Face folder, or of a checkpoint.

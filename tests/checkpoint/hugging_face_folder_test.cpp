@@ -257,7 +257,19 @@ TEST_F(SavedFolder, AnIndexThatLeadsElsewhereIsRefused) {
 }
 
 TEST_F(SavedFolder, AFolderThatIsNoneIsTheUsersMistake) {
-  EXPECT_THAT(error_of<UsageError>([&] { ModelFolder{path_}; }), HasSubstr("there is no config.json"));
+  const auto refusal = [](const std::string& path) {
+    return error_of<UsageError>([&] { ModelFolder{path}; });
+  };
+  EXPECT_THAT(refusal(path_), HasSubstr("there is no config.json"));
+  const std::string none = folder_.path("none");
+  EXPECT_EQ(refusal(none), none + ": there is no such folder");
+  const std::string run = folder_.path("run");
+  folder_.write("run/checkpoints/step-1/manifest.json", "{}");
+  EXPECT_EQ(refusal(run),
+            run + ": it holds a checkpoint: make a folder of weights with `lockstep checkpoint export " +
+                run + " --hf FOLDER`");
+  folder_.write("run/model/config.json", "{}");
+  EXPECT_EQ(refusal(run), run + ": it is the folder of a run: name its model, " + run + "/model");
 }
 
 }  // namespace

@@ -178,7 +178,11 @@ TEST_F(ModelFolder, BadCorporaGetOneSentence) {
 TEST_F(ModelFolder, BadFoldersGetOneSentence) {
   const auto generated = [](const std::string& folder) { return run_program({"generate", folder}); };
   EXPECT_THAT(sentence(generated(folder_->path("nowhere")), 2), HasSubstr("nowhere"));
-  EXPECT_THAT(sentence(generated(folder_->path("run")), 2), HasSubstr("config.json"));
+  const std::string run = folder_->path("run");
+  for (const Finished& finished : {generated(run), run_program({"eval", run, "--data", corpus()})}) {
+    EXPECT_EQ(sentence(finished, 2),
+              "lockstep: " + run + ": it is the folder of a run: name its model, " + model() + "\n");
+  }
   EXPECT_THAT(sentence(generated(copy_with("config.json", "{")), 65), HasSubstr("config.json"));
   EXPECT_THAT(sentence(generated(copy_with("model.safetensors", "")), 65), HasSubstr("model.safetensors"));
   const std::string whole = read_file(model() + "/model.safetensors");
@@ -188,6 +192,25 @@ TEST_F(ModelFolder, BadFoldersGetOneSentence) {
   const std::string without = copy_with("tokenizer.json", "");
   std::filesystem::remove(without + "/tokenizer.json");
   EXPECT_THAT(sentence(generated(without), 2), HasSubstr("tokenizer.json"));
+}
+
+TEST_F(ModelFolder, ARunBeginsWithWeightsThatAreThere) {
+  const auto begin = [&](const std::string& path) {
+    return sentence(
+        run_program({"train", run_file_, "--init-from", path, "--job.dump_folder", folder_->path("refused")}),
+        2);
+  };
+  const std::string what =
+      ": name the folder of a run, a checkpoint (with manifest.json) or a Hugging Face folder (with "
+      "config.json)\n";
+  const std::string none = folder_->path("none");
+  EXPECT_EQ(begin(none), "lockstep: " + none +
+                             ", whose weights the run is to begin with (--init-from), is not there" + what);
+  const std::string empty = folder_->path("empty");
+  std::filesystem::create_directory(empty);
+  EXPECT_EQ(begin(empty),
+            "lockstep: " + empty + ", whose weights the run is to begin with (--init-from), has none" + what);
+  EXPECT_FALSE(std::filesystem::exists(folder_->path("refused")));
 }
 
 TEST_F(ModelFolder, TheEnvironmentGivesTheThreads) {

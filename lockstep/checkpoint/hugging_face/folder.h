@@ -35,8 +35,8 @@ std::vector<std::vector<OutgoingTensor>> shards_of(std::vector<OutgoingTensor> t
 
 class ModelFolder {
  public:
-  // Reads and checks everything but the values. UsageError when a file is missing, or the model is not one of
-  // ours; DataError when a file is corrupt.
+  // Reads and checks everything but the values. UsageError when a file is missing, naming the folder that was
+  // probably meant, or the model is not one of ours; DataError when a file is corrupt.
   explicit ModelFolder(const std::string& path);
 
   struct Found {

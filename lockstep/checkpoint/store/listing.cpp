@@ -81,6 +81,12 @@ std::optional<std::string> find_store(const std::string& path) {
   return std::nullopt;
 }
 
+bool holds_checkpoints(const std::string& path) {
+  const std::filesystem::path folder = path;
+  return std::filesystem::exists(folder / kManifestFile) || std::filesystem::exists(folder / "latest") ||
+         std::filesystem::exists(folder / "checkpoints");
+}
+
 std::string find_checkpoint(const std::string& path) {
   if (is_checkpoint(path)) return path;
   const auto store = find_store(path);

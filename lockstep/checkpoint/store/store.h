@@ -103,6 +103,10 @@ class CheckpointStore {
 // neither.
 std::optional<std::string> find_store(const std::string& path);
 
+// Whether `path` looks like a checkpoint, a store or a run that saves, whatever find_checkpoint() finds
+// there.
+bool holds_checkpoints(const std::string& path);
+
 // The folder of one checkpoint: `path` itself when it is one, or the newest that was committed in the store
 // `path` or in the folder checkpoints/ of the run `path`. UsageError when there is none.
 std::string find_checkpoint(const std::string& path);
