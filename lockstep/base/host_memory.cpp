@@ -41,6 +41,10 @@ std::uint64_t HostMemory::usable() const {
   return std::min(available, group_room.value_or(available));
 }
 
+std::uint64_t HostMemory::most() const {
+  return std::min(total, group_limit.value_or(total));
+}
+
 HostMemory read_host_memory(const path& root) {
   const path meminfo = root / "proc/meminfo";
   HostMemory memory;

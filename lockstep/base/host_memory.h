@@ -16,6 +16,8 @@ struct HostMemory {
 
   // What new allocations may take together.
   std::uint64_t usable() const;
+  // What this process could have if it were alone; 0: not known, as where /proc is hidden.
+  std::uint64_t most() const;
 };
 
 // From /proc and /sys below `root`, which only tests change. Knows control groups of versions 1 and 2.

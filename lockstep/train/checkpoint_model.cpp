@@ -88,6 +88,7 @@ std::string import_model(const std::string& folder, const std::string& store_fol
     throw UsageError(fmt::format("{} is there already: choose another folder, or remove it first", *there));
   }
   const checkpoint::ModelFolder from(folder);
+  require_plausible(from);
   spec::RunSpec run;
   run.model = from.config().model;
   run.training.seq_len = std::min(run.training.seq_len, run.model.max_seq_len);

@@ -11,11 +11,14 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/base/host_memory.h"
 #include "lockstep/checkpoint/hugging_face/state.h"
+#include "lockstep/metrics/progress.h"
 #include "lockstep/model/gpt/state_names.h"
 #include "lockstep/model/llama/state_names.h"
 #include "lockstep/model/mlp/state_names.h"
 #include "lockstep/nn/tensor_view.h"
+#include "lockstep/spec/model_size.h"
 #include "lockstep/spec/write.h"
 #include "lockstep/train/model_of.h"
 
@@ -47,10 +50,18 @@ std::vector<checkpoint::StateTensor> state_of(const Family& family, const model:
   return tensors;
 }
 
+// The values in fp32, and the table of the rotary embedding.
+std::uint64_t memory_of(const spec::Model& spec) {
+  const auto floats = spec::parameter_count(spec) +
+                      (spec.name == spec::ModelFamily::llama ? spec.max_seq_len * spec.head_width : 0);
+  return static_cast<std::uint64_t>(floats) * sizeof(float);
+}
+
 const checkpoint::FolderConfig& of_text(const checkpoint::ModelFolder& folder) {
   if (folder.config().model.name == spec::ModelFamily::mlp) {
     throw UsageError(folder.path() + " holds an mlp, which neither reads nor writes text");
   }
+  require_plausible(folder);
   return folder.config();
 }
 
@@ -105,6 +116,25 @@ void require_same_model(const spec::Model& there, const std::string& file, const
     throw UsageError(
         fmt::format("{} says {}, but [model] of the run says {}: write the former there", file, other, mine));
   }
+}
+
+void require_plausible(const checkpoint::ModelFolder& folder) {
+  const spec::Model& spec = folder.config().model;
+  const std::string file = folder.path() + "/config.json";
+  // A parameter has two bytes or more: what lacks less than half of them is told by the name of a tensor.
+  const auto parameters = static_cast<std::uint64_t>(spec::parameter_count(spec));
+  if (parameters > folder.bytes()) {
+    throw DataError(
+        fmt::format("{}: it describes a model of {} parameters, but all weights beside it are {} "
+                    "bytes",
+                    file, parameters, folder.bytes()));
+  }
+  const std::uint64_t most = read_host_memory().most();
+  if (most == 0 || memory_of(spec) <= most) return;
+  throw UsageError(fmt::format(
+      "{}: the model and the tables of its {} places need {} of memory, but all there is are {}: "
+      "choose a smaller one, or lower max_position_embeddings there",
+      file, spec.max_seq_len, metrics::format_memory(memory_of(spec)), metrics::format_memory(most)));
 }
 
 void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,

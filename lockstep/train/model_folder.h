@@ -33,6 +33,10 @@ void save_model(const std::string& path, const spec::Model& spec, const model::F
 // Dropout may differ, and so may the longest sequence: where it shapes tensors, whoever loads them tells.
 void require_same_model(const spec::Model& there, const std::string& file, const spec::Model& spec);
 
+// Before a model is made of what a configuration says: DataError when it describes far more than the folder
+// has weights for, UsageError when this host has no memory for it.
+void require_plausible(const checkpoint::ModelFolder& folder);
+
 // Takes the values of a parameter of the whole layout; they are gone afterwards.
 using ParameterSink = std::function<void(std::size_t parameter, std::span<const float> values)>;
 

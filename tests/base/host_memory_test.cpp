@@ -31,6 +31,7 @@ TEST_F(HostMemoryOf, NoControlGroup) {
   const HostMemory memory = read();
   EXPECT_EQ(memory.total, 1000 * kMiB);
   EXPECT_EQ(memory.usable(), 600 * kMiB);
+  EXPECT_EQ(memory.most(), 1000 * kMiB);
   EXPECT_FALSE(memory.group_limit);
 }
 
@@ -43,6 +44,7 @@ TEST_F(HostMemoryOf, Version2CountsTheTightestGroupAndWhatItHolds) {
   const HostMemory memory = read();
   EXPECT_EQ(memory.group_limit, 300 * kMiB);
   EXPECT_EQ(memory.usable(), 200 * kMiB);
+  EXPECT_EQ(memory.most(), 300 * kMiB);
 }
 
 TEST_F(HostMemoryOf, Version1InAContainerStandsAtTheMount) {

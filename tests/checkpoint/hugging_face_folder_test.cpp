@@ -272,5 +272,12 @@ TEST_F(SavedFolder, AFolderThatIsNoneIsTheUsersMistake) {
   EXPECT_EQ(refusal(run), run + ": it is the folder of a run: name its model, " + run + "/model");
 }
 
+TEST_F(SavedFolder, ADescriptionThatIsTooLongIsBadData) {
+  folder_.write("config.json", std::string((1U << 20) + 1, ' '));
+  EXPECT_EQ(
+      error_of<DataError>([&] { ModelFolder{path_}; }),
+      folder_.path("config.json") + ": 1048577 bytes are more than the 1048576 that such a file may have");
+}
+
 }  // namespace
 }  // namespace lockstep::checkpoint

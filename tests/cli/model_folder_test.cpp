@@ -194,6 +194,21 @@ TEST_F(ModelFolder, BadFoldersGetOneSentence) {
   EXPECT_THAT(sentence(generated(without), 2), HasSubstr("tokenizer.json"));
 }
 
+// What is described could be made only of more memory than there is.
+TEST_F(ModelFolder, AModelThatIsFarLargerThanItsWeightsIsBadData) {
+  auto config = nlohmann::json::parse(read_file(model() + "/config.json"));
+  config["num_hidden_layers"] = 10000;
+  config["vocab_size"] = 1 << 24;
+  const std::string large = copy_with("config.json", config.dump());
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"generate", large},
+        {"eval", large, "--data", corpus()},
+        {"checkpoint", "import", folder_->path("store"), "--hf", large}}) {
+    EXPECT_THAT(sentence(run_program(command), 65), HasSubstr("copy/config.json: it describes a model of "));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_->path("store")));
+}
+
 TEST_F(ModelFolder, ARunBeginsWithWeightsThatAreThere) {
   const auto begin = [&](const std::string& path) {
     return sentence(

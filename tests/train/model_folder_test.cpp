@@ -3,11 +3,13 @@
 // What a run leaves is what it had: the same loss, bit for bit, whoever loads it.
 #include "lockstep/train/model_folder.h"
 
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/train/evaluation.h"
+#include "lockstep/train/model_of.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/validation.h"
 
@@ -97,6 +99,27 @@ TEST_P(TrainedFolder, EvaluationTakesTheWholeCorpusOnce) {
   EXPECT_EQ(evaluate(loaded.model(), loaded.parameters(), options).tokens, 80);
   options.length = 2000;
   EXPECT_THROW(evaluate(loaded.model(), loaded.parameters(), options), UsageError);
+}
+
+// The tables of so many places are more than any host has; the model itself is small.
+TEST(LoadedModelOf, ManyPlacesNeedsMemoryForThem) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("model");
+  spec::Model spec = {.layers = 1,
+                      .width = 2,
+                      .heads = 1,
+                      .kv_heads = 1,
+                      .head_width = 16384,
+                      .ffn_width = 2,
+                      .vocab_size = 4,
+                      .max_seq_len = 8};
+  const model::Model model = model_of(spec);
+  const model::FlatLayout layout(model);
+  spec.max_seq_len = 1 << 24;
+  save_model(path, spec, layout, at::zeros({layout.elements()}), {});
+  EXPECT_THAT(
+      error_of<UsageError>([&] { LoadedModel{path}; }),
+      HasSubstr("config.json: the model and the tables of its 16777216 places need 1024.00 GiB of memory"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, TrainedFolder, ::testing::Values("gpt", "llama"),

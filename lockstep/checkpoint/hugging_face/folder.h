@@ -49,6 +49,7 @@ class ModelFolder {
   // Both null when there is no such tensor.
   Found find(std::string_view name) const;
   std::vector<std::string> names() const;
+  std::uint64_t bytes() const;  // of all tensors
 
  private:
   std::string path_;

@@ -36,7 +36,7 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
   const fs::path folder(path);
   const std::string config_file = (folder / kConfig).string();
   if (!fs::exists(config_file)) throw UsageError(fmt::format("{}: {}", path, why_no_model(folder)));
-  config_ = read_config(text_of_file(config_file), config_file);
+  config_ = read_config(text_of_file(config_file, kMaxConfigBytes), config_file);
   const std::string index = (folder / "model.safetensors.index.json").string();
   if (!fs::exists(index) || fs::exists(folder / "model.safetensors")) {
     files_.push_back(std::make_unique<SafetensorsFile>((folder / "model.safetensors").string()));
@@ -53,6 +53,14 @@ ModelFolder::Found ModelFolder::find(std::string_view name) const {
     if (const auto found = tensors.find(name); found != tensors.end()) return {file.get(), &found->second};
   }
   return {};
+}
+
+std::uint64_t ModelFolder::bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& file : files_) {
+    for (const auto& [name, tensor] : file->header().tensors) sum += tensor.end - tensor.begin;
+  }
+  return sum;
 }
 
 std::vector<std::string> ModelFolder::names() const {

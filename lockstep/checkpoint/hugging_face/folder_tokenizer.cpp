@@ -85,7 +85,8 @@ bool take_companions(const std::string& folder, std::int64_t vocab_size, FolderT
   };
   SpecialTokens special;
   if (const std::string config = (from / kConfig).string(); is_file(config)) {
-    special = tokens([&] { return read_special_tokens(text_of_file(config), config, vocab_size); });
+    special = tokens(
+        [&] { return read_special_tokens(text_of_file(config, kMaxConfigBytes), config, vocab_size); });
   }
   if (special == SpecialTokens{}) special = tokens([&] { return named_tokens(into, folder); });
   if (special != SpecialTokens{}) into.special = special;

@@ -10,7 +10,6 @@
 namespace lockstep::checkpoint {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
 constexpr int kMaxDepth = 64;  // whoever walks the value may recurse
 
 }  // namespace
@@ -29,11 +28,11 @@ nlohmann::json parse_object(std::string_view text, const std::string& name) {
   return value;
 }
 
-std::string text_of_file(const std::string& path) {
+std::string text_of_file(const std::string& path, std::size_t limit) {
   const MappedFile file(path);
-  if (file.size() > kMaxFileBytes) {
-    throw DataError(fmt::format("{}: {} bytes are more than the {} that such a file may have", path,
-                                file.size(), kMaxFileBytes));
+  if (file.size() > limit) {
+    throw DataError(
+        fmt::format("{}: {} bytes are more than the {} that such a file may have", path, file.size(), limit));
   }
   return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
 }

@@ -88,10 +88,8 @@ void require_fitting(const data::Tokenizer& tokenizer, const spec::RunSpec& run)
 
 // Far from fitting: the kernel would end the workers without a word. What is tight may still be tried.
 void require_memory(int local_workers, std::uint64_t needed) {
-  const HostMemory memory = read_host_memory();
-  const std::uint64_t all = std::min(memory.total, memory.group_limit.value_or(memory.total));
-  const bool is_known = memory.total > 0;  // not where /proc is hidden
-  if (!is_known || needed <= all + all / 4) return;
+  const std::uint64_t all = read_host_memory().most();
+  if (all == 0 || needed <= all + all / 4) return;
   throw UsageError(fmt::format(
       "{} on this host would need about {} of memory, but all there is are {}: choose a smaller model, "
       "--parallelism.recompute all, or share the model out over more hosts (docs/parallelism.md)",
