@@ -105,8 +105,8 @@ std::string import_model(const std::string& folder, const std::string& store_fol
                       .values = [place] { return std::span<const float>(place); }});
   });
   const std::string id = "import";
-  store.begin(0, id);
   try {
+    store.begin(0, id);
     checkpoint::write_shard(real_disk(), store.staging_folder(0, id), 0, pieces);
     checkpoint::Manifest manifest;
     manifest.configuration = spec::to_toml(run);

@@ -243,6 +243,7 @@ TEST_F(SavedFolder, StaysWhenTheNewOneCannotBeWritten) {
   EXPECT_THROW(save_folder(path_, {.model = gpt_model()}, std::move(broken), {}), UsageError);
   EXPECT_EQ(content("c"), "ccccccccc");
   EXPECT_EQ(ModelFolder(path_).config().model.name, spec::ModelFamily::llama);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path().string() + ".partial"));
 }
 
 TEST_F(SavedFolder, AnIndexThatLeadsElsewhereIsRefused) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <stop_token>
@@ -422,6 +423,26 @@ TEST_F(ResumedProgram, WeightsGoToHuggingFaceFoldersAndBack) {
   const Finished bad =
       run_program({"checkpoint", "export", folder_.path("whole"), "--hf", exported, "--dtype", "int8"});
   EXPECT_EQ(bad.exit_code, 2);
+}
+
+TEST_F(ResumedProgram, WhatCannotBeExportedOrImportedLeavesNothing) {
+  ASSERT_EQ(train_to_the_end("whole", {"--training.threads", "1"}).exit_code, 0);
+  const std::string exported = folder_.path("new/exported");
+  const Finished imported = run_program(
+      {"checkpoint", "import", folder_.path("new/store"), "--hf", folder_.path("whole") + "/model"},
+      {{"LOCKSTEP_FAILPOINTS", "checkpoint.begun:throw"}});
+  EXPECT_EQ(imported.exit_code, 70) << imported.error_output;
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("new")));
+  const std::string shard = "whole/checkpoints/step-100/rank-0.safetensors";
+  std::string damaged = read_file(folder_.path(shard));
+  std::uint64_t header = 0;
+  std::memcpy(&header, damaged.data(), sizeof(header));
+  for (std::size_t i = sizeof(header) + header; i < damaged.size(); i += 64) damaged[i] ^= 1;
+  folder_.write(shard, damaged);
+  const Finished bad =
+      run_program({"checkpoint", "export", folder_.path("whole/checkpoints/step-100"), "--hf", exported});
+  EXPECT_EQ(bad.exit_code, 65) << bad.error_output;
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("new")));
 }
 
 TEST_F(ResumedProgram, WeightsAreImportedBesideNewerCheckpointsAndOnce) {

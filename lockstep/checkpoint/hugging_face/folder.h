@@ -25,7 +25,7 @@ void require_replaceable(const std::string& path);
 
 // Replaces the folder as a whole: whoever opens it finds all of the old model or all of the new one, also
 // after a crash. Companions of the tokenizer are written as they are. UsageError when something cannot be
-// written, and as above.
+// written, and as above; nothing is left of a new one that is not whole.
 void save_folder(const std::string& path, const FolderConfig& config, std::vector<OutgoingTensor> tensors,
                  const FolderTokenizer& tokenizer, std::uint64_t max_shard_bytes = kMaxShardBytes);
 

@@ -145,12 +145,17 @@ void save_folder(const std::string& path, const FolderConfig& config, std::vecto
   if (folder.filename().empty()) folder = folder.parent_path();
   const fs::path fresh = folder.string() + ".partial";
   for (const fs::path& replaced : {folder, fresh}) require_replaceable(replaced.string());
-  std::error_code nothing_there;
-  fs::remove_all(fresh, nothing_there);
+  std::error_code ignored;
+  fs::remove_all(fresh, ignored);
   make_folder(fresh);
-  write_weights(fresh, shards_of(std::move(tensors), max_shard_bytes));
-  write_texts(fresh, config, tokenizer);
-  replace_folder(folder, fresh);
+  try {
+    write_weights(fresh, shards_of(std::move(tensors), max_shard_bytes));
+    write_texts(fresh, config, tokenizer);
+  } catch (...) {
+    fs::remove_all(fresh, ignored);
+    throw;
+  }
+  replace_folder(folder, fresh);  // what is whole stays when this fails: it may be all that a run has left
 }
 
 }  // namespace lockstep::checkpoint

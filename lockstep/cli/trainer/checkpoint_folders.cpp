@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `lockstep checkpoint export` and `import`: the two that need the model, and so libtorch.
+#include <filesystem>
 #include <iostream>
 
 #include <CLI/App.hpp>
@@ -11,6 +12,7 @@
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/trainer/commands.h"
+#include "lockstep/cli/trainer/made_folder.h"
 #include "lockstep/train/checkpoint_model.h"
 
 namespace lockstep::cli {
@@ -29,6 +31,7 @@ int export_folder(const FolderFlags& flags) {
     expect_one_of("--dtype", flags.dtype, std::vector<std::string>{"fp32", "bf16", "fp16"});
     options.dtype = parse_dtype(flags.dtype);
   }
+  const MadeFolder above(std::filesystem::absolute(flags.hugging_face).lexically_normal().parent_path());
   train::export_model(flags.path, flags.hugging_face, options);
   print(std::cout,
         fmt::format("wrote {0}: `lockstep generate {0} --prompt TEXT` lets it write\n", flags.hugging_face));
@@ -36,6 +39,7 @@ int export_folder(const FolderFlags& flags) {
 }
 
 int import_folder(const FolderFlags& flags) {
+  const MadeFolder store(flags.path);
   const std::string made = train::import_model(flags.hugging_face, flags.path);
   print(std::cout,
         fmt::format("wrote {0}: `lockstep train RUN.toml --init-from {0}` begins with it\n", made));
