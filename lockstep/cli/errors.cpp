@@ -7,7 +7,9 @@
 
 namespace lockstep::cli {
 
-Interrupted::Interrupted(int number)
-    : Error(fmt::format("interrupted by SIG{}", ::sigabbrev_np(number))), number_(number) {}
+Interrupted::Interrupted(int number, const std::string& what_remains)
+    : Error(fmt::format("interrupted by SIG{}{}{}", ::sigabbrev_np(number), what_remains.empty() ? "" : ": ",
+                        what_remains)),
+      number_(number) {}
 
 }  // namespace lockstep::cli

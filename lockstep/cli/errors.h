@@ -12,7 +12,8 @@ namespace lockstep::cli {
 // A signal asked the program to end.
 class Interrupted : public Error {
  public:
-  explicit Interrupted(int number);
+  // With what that leaves, if there is anything to say.
+  explicit Interrupted(int number, const std::string& what_remains = "");
 
   int number() const { return number_; }
 

@@ -20,6 +20,7 @@
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/interruption.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/data/sentencepiece/tokenizer.h"
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
@@ -46,15 +47,17 @@ struct PrepareFlags {
   bool json = false;
 };
 
-// One line on a terminal that is written over, and nothing elsewhere.
+// One line on a terminal that is written over, and nothing elsewhere. Ends the work when a signal has come.
 class ProgressLine {
  public:
-  explicit ProgressLine(std::string what) : what_(std::move(what)), shown_(::isatty(STDERR_FILENO) == 1) {}
+  ProgressLine(std::string what, const Interruption& interruption)
+      : what_(std::move(what)), interruption_(interruption), shown_(::isatty(STDERR_FILENO) == 1) {}
   ~ProgressLine() {
     if (shown_ && any_) std::fputs("\r\033[K", stderr);
   }
 
   void operator()(const data::PrepareProgress& progress) {
+    interruption_.check();
     if (!shown_ || Clock::now() < next_) return;
     next_ = Clock::now() + std::chrono::milliseconds(200);
     any_ = true;
@@ -69,6 +72,7 @@ class ProgressLine {
 
  private:
   std::string what_;
+  const Interruption& interruption_;
   bool shown_;
   bool any_ = false;
   Clock::time_point begin_ = Clock::now();
@@ -118,11 +122,11 @@ data::PrepareOptions options_of(const PrepareFlags& flags) {
   return options;
 }
 
-std::unique_ptr<data::Tokenizer> tokenizer_of(const PrepareFlags& flags,
-                                              const data::PrepareOptions& options) {
+std::unique_ptr<data::Tokenizer> tokenizer_of(const PrepareFlags& flags, const data::PrepareOptions& options,
+                                              const Interruption& interruption) {
   if (is_sentencepiece(flags)) return data::load_sentencepiece(flags.tokenizer);
   if (!flags.train_tokenizer) return data::load_tokenizer(flags.tokenizer);
-  ProgressLine line("tokenizer");
+  ProgressLine line("tokenizer", interruption);
   return std::make_unique<data::BpeTokenizer>(data::train_tokenizer(
       options,
       {flags.vocab_size, pattern_of(flags.pattern.value_or("llama3")), flags.train_mib.value_or(256) << 20},
@@ -183,19 +187,23 @@ std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
 
 int prepare(const PrepareFlags& flags) {
   check(flags);
+  Interruption interruption("nothing was written; the same command begins anew");
   const Clock::time_point begin = Clock::now();
   data::PrepareOptions options = options_of(flags);
   const auto folder = std::filesystem::path(flags.output).parent_path();
   std::error_code failure;
   if (!folder.empty()) std::filesystem::create_directories(folder, failure);
-  const auto tokenizer = tokenizer_of(flags, options);
+  const auto tokenizer = tokenizer_of(flags, options, interruption);
   options.end_of_document = end_of_document(flags, *tokenizer);
   options.tokenizer_file =
       flags.output + (is_sentencepiece(flags) ? data::kPieceTokenizer : data::kJsonTokenizer);
   data::PrepareProgress done;
   {
-    ProgressLine line("prepare");
+    interruption.set_what_remains(
+        fmt::format("{} is not complete; the same command goes on with what was done", flags.output));
+    ProgressLine line("prepare", interruption);
     done = data::prepare_corpus(options, *tokenizer, std::ref(line));
+    interruption.set_what_remains(flags.output + " is complete");
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   print(std::cout, report(flags, *tokenizer, options, done, seconds));

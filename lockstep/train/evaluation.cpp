@@ -42,6 +42,7 @@ EvaluationResult evaluate(const model::Model& model, const model::Parameters& pa
   if (options.max_sequences > 0) sequences = std::min(sequences, options.max_sequences);
   double sum = 0;
   for (std::int64_t first = 0; first < sequences; first += options.rows) {
+    if (options.between) options.between();
     const auto rows = static_cast<std::uint64_t>(std::min(options.rows, sequences - first));
     const auto read = [&](std::uint64_t row, std::span<data::Token> tokens) {
       windows.read(static_cast<std::uint64_t>(first) + row, tokens);

@@ -28,9 +28,10 @@ double loss_sum(const model::Model& model, const model::Parameters& parameters, 
 struct EvaluationOptions {
   std::string corpus;
   std::int64_t vocabulary = 0;
-  std::int64_t length = 0;         // of a sequence
-  std::int64_t rows = 8;           // sequences at a time
-  std::int64_t max_sequences = 0;  // 0: all of the corpus
+  std::int64_t length = 0;                  // of a sequence
+  std::int64_t rows = 8;                    // sequences at a time
+  std::int64_t max_sequences = 0;           // 0: all of the corpus
+  std::function<void()> between = nullptr;  // called now and then; what it raises goes on
 };
 
 struct EvaluationResult {

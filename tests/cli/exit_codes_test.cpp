@@ -33,6 +33,8 @@ TEST(ExitCodes, EveryKindOfErrorHasItsCode) {
   EXPECT_EQ(verdict_for<OutputError>("x").code, 74);
   EXPECT_EQ(verdict_on(std::make_exception_ptr(Interrupted(SIGTERM))).code, 143);
   EXPECT_EQ(verdict_on(std::make_exception_ptr(Interrupted(SIGTERM))).sentence, "interrupted by SIGTERM");
+  EXPECT_EQ(verdict_on(std::make_exception_ptr(Interrupted(SIGINT, "nothing was done"))).sentence,
+            "interrupted by SIGINT: nothing was done");
 }
 
 TEST(ExitCodes, MissingMemoryIsNoBug) {

@@ -3,6 +3,7 @@
 // What is done with the folder that `lockstep train` leaves, as users call it: eval, generate, train further.
 #include <array>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -166,6 +167,28 @@ TEST_F(ModelFolder, EvaluatesACorpus) {
   EXPECT_THAT(
       run_program({"eval", model(), "--data", corpus(), "--sequences", "2", "--seq-len", "16"}).output,
       HasSubstr("over 32 tokens in sequences of 16"));
+}
+
+TEST_F(ModelFolder, ASignalEndsItWithOneSentence) {
+  const std::string text = folder_->write("long.txt", std::string(4'000'000, 'a'));
+  const std::string data = folder_->path("long");
+  ASSERT_EQ(run_program({"prepare", text, "--tokenizer", "bytes", "--output", data}).exit_code, 0);
+  nlohmann::json config = nlohmann::json::parse(read_file(model() + "/config.json"));
+  config["max_position_embeddings"] = 1'000'000;
+  config.erase("eos_token_id");
+  const std::string roomy = copy_with("config.json", config.dump());
+  const auto interrupted = [](std::vector<std::string> command, int signal) {
+    Program program(std::move(command));
+    wait_until_taken(program.pid(), signal);
+    program.signal(signal);
+    return program.finish();
+  };
+  EXPECT_EQ(sentence(interrupted({"eval", model(), "--data", data, "--seq-len", "1"}, SIGINT), 130),
+            "lockstep: interrupted by SIGINT: the loss is not known yet; the same command begins anew\n");
+  const Finished generated = interrupted(
+      {"generate", roomy, "--prompt", "abc", "--temperature", "0", "--max-tokens", "1000000"}, SIGTERM);
+  EXPECT_EQ(sentence(generated, 143),
+            "lockstep: interrupted by SIGTERM: the text is not complete; the same command makes it again\n");
 }
 
 TEST_F(ModelFolder, BadCorporaGetOneSentence) {

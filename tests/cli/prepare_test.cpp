@@ -3,8 +3,11 @@
 // `lockstep prepare -`: text that comes through a pipe, and can be read only once.
 #include "lockstep/data/prepare/prepare.h"
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,6 +63,37 @@ TEST_F(PreparedPipe, TrainsNoTokenizer) {
       "--output '" +
       prefix_ + "'");
   expect_refusal(finished, 2, "a tokenizer cannot be trained on standard input: put the text into a file");
+}
+
+// While text comes, and while it is waited for.
+TEST_F(PreparedPipe, ASignalEndsItWithOneSentence) {
+  const std::string pipe = folder_.path("pipe");
+  const auto start = [&](const std::string& writer) {
+    return start_shell("rm -f " + pipe + "; mkfifo " + pipe + "; " + writer + " > " + pipe +
+                       " 2> /dev/null & exec \"$LOCKSTEP\" prepare - --tokenizer bytes --output '" + prefix_ +
+                       "' < " + pipe);
+  };
+  const std::string sentence =
+      ": " + prefix_ + " is not complete; the same command goes on with what was done\n";
+
+  Program busy = start("yes 'and so on'");
+  for (int i = 0; i < 3000 && !std::filesystem::exists(prefix_ + ".progress"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ::kill(busy.pid(), SIGINT);
+  expect_refusal(busy.finish(), 130, "lockstep: interrupted by SIGINT" + sentence);
+  EXPECT_TRUE(std::filesystem::exists(prefix_ + ".progress"));
+  EXPECT_FALSE(std::filesystem::exists(prefix_ + ".bin"));
+  EXPECT_FALSE(std::filesystem::exists(prefix_ + ".idx"));
+
+  std::filesystem::remove(prefix_ + ".progress");
+  Program idle = start("tail -f /dev/null --pid=$$");
+  wait_until_taken(idle.pid(), SIGTERM);
+  ::kill(idle.pid(), SIGTERM);
+  expect_refusal(idle.finish(), 143, "lockstep: interrupted by SIGTERM");
+  EXPECT_FALSE(std::filesystem::exists(prefix_ + ".idx"));
+  EXPECT_EQ(prepare("printf text").exit_code, 0);
+  EXPECT_EQ(tokens(), "text");
 }
 
 TEST_F(PreparedPipe, GoesOnWithTheSameTextOnly) {

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -97,6 +100,18 @@ Program start_shell(const std::string& script, const Environment& extra) {
 
 Finished run_shell(const std::string& script, const Environment& extra) {
   return start_shell(script, extra).finish();
+}
+
+void wait_until_taken(pid_t process, int signal) {
+  const std::string path = "/proc/" + std::to_string(process) + "/status";
+  const auto is_taken = [&] {
+    const std::string status = read_file(path);
+    const std::size_t place = status.find("SigCgt:");
+    if (place == std::string::npos) return false;
+    return (std::stoull(status.substr(place + 7), nullptr, 16) >> (signal - 1) & 1) == 1;
+  };
+  for (int i = 0; i < 3000 && !is_taken(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(is_taken());
 }
 
 std::uint16_t free_port() {

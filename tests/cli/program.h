@@ -50,6 +50,9 @@ Finished run_program(std::vector<std::string> arguments, const Environment& extr
 Program start_shell(const std::string& script, const Environment& extra = {});
 Finished run_shell(const std::string& script, const Environment& extra = {});
 
+// Waits until the process handles the signal itself, instead of being ended by it.
+void wait_until_taken(pid_t process, int signal);
+
 // A loopback port that nobody listened on a moment ago.
 std::uint16_t free_port();
 

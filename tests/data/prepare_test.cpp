@@ -147,6 +147,33 @@ class ResumedPrepare : public Prepare {
   std::vector<std::string> paths_;
 };
 
+TEST_F(ResumedPrepare, KeepsAllThatWasDoneWhenItIsStopped) {
+  PrepareOptions how = options(paths_);
+  how.bytes_between_saves = std::uint64_t{1} << 40;
+  std::uint64_t done = 0;
+  const auto stop = [&](const PrepareProgress& progress) {
+    done = progress.bytes;
+    if (done > 0) throw std::runtime_error("stop");
+  };
+  EXPECT_THROW(prepare_corpus(how, bytes_, stop), std::runtime_error);
+  EXPECT_GT(done, 0U);
+  EXPECT_EQ(prepare_corpus(how, bytes_, ignore).resumed_bytes, done);
+}
+
+// Nobody knows whether the text would have gone on.
+TEST_F(ResumedPrepare, StoppedAtTheEndOfTheTextItIsNotComplete) {
+  PrepareOptions how = options(paths_);
+  how.bytes_between_saves = std::uint64_t{1} << 40;
+  const std::uint64_t all = prepare_corpus(how, bytes_, ignore).bytes;
+  for (const char* name : {"out.bin", "out.idx"}) std::filesystem::remove(folder_.path(name));
+  const std::vector<std::string> before = folder_.names();
+  const auto stop = [&](const PrepareProgress& progress) {
+    if (progress.bytes == all) throw std::runtime_error("stop");
+  };
+  EXPECT_THROW(prepare_corpus(how, bytes_, stop), std::runtime_error);
+  EXPECT_THAT(folder_.names(), ::testing::UnorderedElementsAreArray(before));
+}
+
 TEST_F(ResumedPrepare, GoesOnWhereItWas) {
   const PrepareOptions how = options(paths_);
   interrupt_after_saving(how, bytes_);

@@ -11,6 +11,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/interruption.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/trainer/rank.h"
@@ -41,6 +42,7 @@ std::int64_t length_of(const EvalFlags& flags, const spec::Model& model) {
 }
 
 int eval(const EvalFlags& flags) {
+  const Interruption interruption("the loss is not known yet; the same command begins anew");
   prepare_alone();
   train::require_tokenizer_of_model(flags.folder, {flags.data});
   const train::LoadedModel loaded(flags.folder);
@@ -49,7 +51,8 @@ int eval(const EvalFlags& flags) {
                                                          {.corpus = flags.data,
                                                           .vocabulary = loaded.spec().vocab_size,
                                                           .length = length,
-                                                          .max_sequences = flags.sequences});
+                                                          .max_sequences = flags.sequences,
+                                                          .between = [&] { interruption.check(); }});
   if (!std::isfinite(result.loss)) {
     throw DataError(fmt::format(
         "{}: the loss is not finite: the model has weights that are not, or too large", flags.folder));

@@ -10,6 +10,7 @@
 #include "lockstep/base/philox.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/interruption.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/trainer/rank.h"
@@ -78,6 +79,7 @@ std::vector<std::int32_t> first_tokens(const GenerateFlags& flags, const data::T
 }
 
 int generate(const GenerateFlags& flags) {
+  const Interruption interruption("the text is not complete; the same command makes it again");
   prepare_alone();
   const train::LoadedModel loaded(flags.folder);
   const std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(flags.folder);
@@ -89,7 +91,11 @@ int generate(const GenerateFlags& flags) {
   std::vector<float> logits(tokens.size());
   std::string text = flags.prompt;
   print(std::cout, text);
-  for (std::int64_t i = 0; i < flags.max_tokens && decoder.length() < loaded.spec().max_seq_len; ++i) {
+  const auto may_go_on = [&](std::int64_t made) {
+    return made < flags.max_tokens && decoder.length() < loaded.spec().max_seq_len &&
+           !interruption.has_come();
+  };
+  for (std::int64_t i = 0; may_go_on(i); ++i) {
     const std::vector<float> all = decoder.read(unread);
     std::transform(tokens.begin(), tokens.end(), logits.begin(),
                    [&](data::Token token) { return all[token]; });
@@ -102,6 +108,7 @@ int generate(const GenerateFlags& flags) {
     unread = {static_cast<std::int32_t>(token)};
   }
   print(std::cout, "\n");
+  interruption.check();
   return kDone;
 }
 

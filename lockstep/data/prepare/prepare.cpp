@@ -124,7 +124,12 @@ class CorpusBuilder {
             return encode(std::move(chunk), *encoder, options_);
           };
         },
-        [&](const EncodedChunk& chunk) { add(chunk); });
+        [&](const EncodedChunk& chunk) {
+          if (done_.chunks > 0) report();
+          add(chunk);
+        });
+    // The text may have ended because whoever has interrupted this has ended its writer, too.
+    callback_(progress());
     if (progress().train.documents == 0) {
       throw UsageError(
           fmt::format("{}: there is no document to write: the inputs hold no text, or --validation "
@@ -232,7 +237,16 @@ class CorpusBuilder {
     done_.bytes += chunk.bytes;
     unsaved_bytes_ += chunk.bytes;
     if (unsaved_bytes_ >= options_.bytes_between_saves) save();
-    callback_(progress());
+  }
+
+  // Before another chunk: those until now are whole, as nobody knows of the last one.
+  void report() {
+    try {
+      callback_(progress());
+    } catch (...) {
+      if (unsaved_bytes_ > 0) save();
+      throw;
+    }
   }
 
   void save() {

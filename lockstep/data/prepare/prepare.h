@@ -42,7 +42,8 @@ struct PrepareProgress {
   std::uint64_t resumed_bytes = 0;  // of those, what an interrupted run had already done
 };
 
-// Called now and then, by one thread at a time.
+// Called now and then, by one thread at a time, and once when everything was read. What it raises ends the
+// work.
 using ProgressCallback = std::function<void(const PrepareProgress&)>;
 
 // Writes the corpus. When it was interrupted before, by a signal or a loss of power, it goes on with what is
@@ -50,7 +51,8 @@ using ProgressCallback = std::function<void(const PrepareProgress&)>;
 // anew. A corpus that was there before stays until the new one is complete on the disk; then its files go
 // before the first of the new ones comes, so that no moment has some of both, and PREFIX.idx comes last.
 // PREFIX_validation is replaced with validation, and otherwise left as it is. UsageError when another process
-// writes the same output, DataError for corrupt inputs; what was done until then is kept.
+// writes the same output, DataError for corrupt inputs; what was saved until then is kept, and when
+// `progress` raises something all that was done before.
 PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,
                                const ProgressCallback& progress);
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lockstep/cli/interruption.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "lockstep/base/deadline.h"
+#include "lockstep/cli/errors.h"
+#include "lockstep/cli/exit_codes.h"
+#include "lockstep/rendezvous/open_files.h"
+#include "lockstep/rendezvous/signal_inbox.h"
+
+namespace lockstep::cli {
+namespace {
+
+// So long a command may take to come to a place where it asks.
+constexpr std::chrono::seconds kPatience{2};
+constexpr std::array kTaken = {SIGINT, SIGTERM, SIGHUP};
+
+// What a handler may touch. A handler and not a SignalInbox: libraries have started threads when they were
+// loaded, and any of these may get a signal.
+volatile std::sig_atomic_t watcher_descriptor = -1;
+
+void pass_on(int number) {
+  const int before = errno;
+  const auto byte = static_cast<unsigned char>(number);
+  [[maybe_unused]] const auto written = ::write(watcher_descriptor, &byte, 1);
+  errno = before;
+}
+
+void handle(void (*handler)(int)) {
+  for (const int number : kTaken) {
+    if (rendezvous::is_ignored(number)) continue;
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(number, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+Interruption::Interruption(std::string what_remains) : what_remains_(std::move(what_remains)) {
+  std::array<int, 2> ends = {-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) rendezvous::cannot("take signals");
+  signals_ = transport::Descriptor(ends[0]);
+  to_watcher_ = transport::Descriptor(ends[1]);
+  watcher_ = std::jthread([this] { watch(); });
+  watcher_descriptor = to_watcher_.get();
+  handle(pass_on);
+}
+
+Interruption::~Interruption() {
+  // Once it has come, the program ends; a second wish must not hide what it has to say.
+  handle(has_come() ? SIG_IGN : SIG_DFL);
+  pass_on(0);
+  watcher_.join();
+  watcher_descriptor = -1;
+}
+
+void Interruption::set_what_remains(std::string what_remains) {
+  const std::lock_guard lock(mutex_);
+  what_remains_ = std::move(what_remains);
+}
+
+std::string Interruption::what_remains() const {
+  const std::lock_guard lock(mutex_);
+  return what_remains_;
+}
+
+void Interruption::check() const {
+  if (const int number = signal_) throw Interrupted(number, what_remains());
+}
+
+void Interruption::watch() {
+  unsigned char number = 0;
+  if (::read(signals_.get(), &number, 1) != 1 || number == 0) return;
+  signal_ = number;
+  const Deadline deadline = Deadline::after(kPatience);
+  while (!deadline.passed()) {  // the same wish may come twice
+    pollfd entry = {signals_.get(), POLLIN, 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.left());
+    if (::poll(&entry, 1, static_cast<int>(left.count())) <= 0) continue;
+    if (::read(signals_.get(), &number, 1) != 1 || number == 0) return;
+  }
+  std::cerr << "lockstep: " << Interrupted(signal_, what_remains()).what() << "\n" << std::flush;
+  std::_Exit(kSignalBase + signal_);
+}
+
+}  // namespace lockstep::cli
