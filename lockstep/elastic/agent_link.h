@@ -44,6 +44,7 @@ class AgentLink final : public Control {
   // The coordinator is told, which knows what was lost with it.
   void lose(MemberId member, const std::string& reason) override;
   std::vector<Fence> take_fences() override;
+  bool has_begun() const override { return true; }
   const std::optional<End>& end() const override { return end_; }
   // Nothing is known here but how it ends.
   Standing standing(MemberId) const override;

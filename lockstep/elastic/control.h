@@ -37,6 +37,9 @@ class Control {
 
   // Whose process must end, since the last call.
   virtual std::vector<Fence> take_fences() = 0;
+  // Whether workers have had a state to train from: then they tell how the run ends. True where that is not
+  // known.
+  virtual bool has_begun() const = 0;
   // Set once the run is over.
   virtual const std::optional<End>& end() const = 0;
 

@@ -180,6 +180,7 @@ void CoordinatorServer::note(const FromMember& message) {
     known.phase = "while it waited for a place";
   } else if (const auto* begun = std::get_if<Begun>(&message)) {
     known.phase = fmt::format("in step {}", begun->step + 1);
+    has_begun_ = true;
   } else if (const auto* vote = std::get_if<Vote>(&message)) {
     known.phase = fmt::format("after its vote for step {}", vote->step);
   } else if (std::holds_alternative<Leave>(message)) {

@@ -52,6 +52,7 @@ class CoordinatorServer final : public Control {
   bool break_off(const std::string& reason) override;
   void lose(MemberId member, const std::string& reason) override;
   std::vector<Fence> take_fences() override;
+  bool has_begun() const override { return has_begun_; }
   const std::optional<End>& end() const override { return end_; }
   Standing standing(MemberId member) const override;
   bool has_others() const override { return !agents_.empty(); }
@@ -131,6 +132,7 @@ class CoordinatorServer final : public Control {
   std::size_t failed_starts_ = 0;  // that were told of
   std::vector<Fence> fences_;
   std::optional<End> end_;
+  bool has_begun_ = false;
 };
 
 }  // namespace lockstep::elastic

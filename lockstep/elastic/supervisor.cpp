@@ -67,6 +67,7 @@ class Supervision {
     }
     slots_.output().finish();
     drain_output();
+    result_.has_begun = control_.has_begun();
     result_.finished = result_.exit_code == 0 && control_.end() && control_.end()->is_finished;
     return result_;
   }

@@ -71,6 +71,7 @@ struct SupervisorResult {
   // "rank 2 (node7, pid 77) was killed by signal 9 (Killed) after step 12 was decided"; may be empty
   std::string first_failure;
   int interrupted_by = 0;  // the first signal that asked for the end
+  bool has_begun = false;  // as Control::has_begun()
   int output_error = 0;  // errno, when prefixed output could not be written and the workers were ended for it
 };
 

@@ -128,6 +128,7 @@ class Training::Impl {
                            .resumed = resumed});
     if (healed || (resumed && resumed->is_told_again)) tell_again(boundary);
     bool stopped = (hooks_.only_saves && !is_done()) || left_validation_;
+    if (!stopped && !is_done()) stopped = boundary.look();
     // A rank that cannot write one has not begun: the others go on without it.
     if (!stopped && !is_done()) begin_trace();
     if (hooks_.begun) hooks_.begun(reached_.progress.step);
@@ -150,8 +151,9 @@ class Training::Impl {
       return summary;
     }
     LOCKSTEP_FAILPOINT("train.ended");
-    summary.checkpoint = boundary.finish(reached_);
-    if (hooks_.trained && !checkpointer) {
+    const bool has_trained = step() > 0;
+    if (has_trained) summary.checkpoint = boundary.finish(reached_);
+    if (hooks_.trained && !checkpointer && has_trained) {
       const at::Tensor values = weights_.gather_working(world_.rank() == 0);
       together(world_, [&] { hooks_.trained(holding_.whole, values); });
     }

@@ -36,7 +36,7 @@ struct RunSummary {
   bool stopped = false;         // before the last step, or its validation
   bool regroups = false;        // likewise, to go on with other ranks
   double loss = 0;              // of the last step
-  std::string checkpoint = {};  // of the last step; empty: the run makes none
+  std::string checkpoint = {};  // of the last step; empty: there is none
   std::string trace = {};       // the file; empty: there is none
 };
 
@@ -46,8 +46,8 @@ struct RunHooks {
   std::function<void(const StepReport&)> after_step = nullptr;
   // After each after_step.
   std::function<void(const StepState&)> see_state = nullptr;
-  // Asked on every rank after every step, and while one is validated, which is left then; the run ends at the
-  // first step that any rank wants to be the last.
+  // Asked on every rank before the first step, after every step, and while one is validated, which is left
+  // then; the run ends at the first step that any rank wants to be the last. One that has no step saves none.
   std::function<bool()> wants_to_stop = nullptr;
   // Where checkpoints are written, and found again by checkpoint.resume; the same on all ranks. Empty:
   // nowhere.

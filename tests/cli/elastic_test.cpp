@@ -4,6 +4,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <thread>
 
@@ -11,6 +13,7 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "lockstep/base/file_lock.h"
 #include "lockstep/transport/connect/connection.h"
@@ -144,6 +147,50 @@ TEST_F(ElasticProgram, MemoryThatRunsOutIsNamed) {
   expect_whole("starved", finished);
   EXPECT_THAT(finished.error_output, HasSubstr("killed by the kernel for memory"));
   EXPECT_THAT(finished.error_output, HasSubstr("it starts again"));
+}
+
+// While workers read the run file, as long as that takes.
+TEST_F(ElasticProgram, ASignalBeforeThereAreWorkersIsAnswered) {
+  const std::string pipe = folder_.path("pipe.toml");
+  for (const char* saves : {"true", "false"}) {
+    std::filesystem::remove(pipe);
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    Flags flags = flags_of("early", {"--workers", "2", "--checkpoint.enabled", saves});
+    flags[1] = pipe;
+    Program program(flags);
+    std::ofstream(pipe) << read_file(run_);  // for the launcher
+    for (int i = 0; i < 3000 && workers_of("early").size() < 2; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    program.signal(SIGINT);
+    expect_refusal(program.finish(), std::string(saves) == "true" ? 75 : 130,
+                   "lockstep: interrupted by SIGINT: the run was stopped before its first step; the same "
+                   "command starts it again\n");
+    EXPECT_TRUE(workers_of("early").empty());
+    EXPECT_FALSE(std::filesystem::exists(folder_.path("early"))) << "nothing is left behind";
+  }
+}
+
+TEST_F(ElasticProgram, ASignalBeforeTheFirstStepIsAnswered) {
+  train_whole();
+  const std::string reached = folder_.path("reached");
+  Program program(flags_of("first", {"--workers", "2"}),
+                  {{"LOCKSTEP_FAILPOINTS", "train.connected@rank=1,once=" + reached + ":stop"}});
+  const auto stopped = [&] { return run_shell("pgrep -r T -f '[l]ockstep-trainer train.*first'").output; };
+  for (int i = 0; i < 600 && stopped().empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ASSERT_NE(stopped(), "");
+  program.signal(SIGINT);
+  for (const pid_t worker : workers_of("first")) ::kill(worker, SIGINT);  // waits in the one that is stopped
+  for (const pid_t worker : workers_of("first")) ::kill(worker, SIGCONT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 75) << finished.error_output;
+  EXPECT_THAT(finished.output,
+              HasSubstr("stopped before the first step; the same command starts the run again\n"));
+  EXPECT_EQ(steps_told("first"), 0U);
+  EXPECT_EQ(newest_step("first"), -1);
+  expect_whole("first", run_program(flags_of("first", {"--workers", "2"})));
 }
 
 TEST_F(ElasticProgram, ASecondSignalEndsAllAtOnce) {

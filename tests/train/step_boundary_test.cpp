@@ -93,11 +93,11 @@ TEST_F(ValidatedStep, IsLeftByAllRanksAtOnceAndMadeUpForLater) {
     const std::string store = "left" + std::to_string(i);
     Flags flags = long_validation;
     flags.insert(flags.end(), layout.begin(), layout.end());
-    // The first time is before the validation of step 1.
+    // The first time is before step 1, and the second before its validation.
     const Told left = train(store, workers, flags, [workers = workers](int rank, int asked, const Told&) {
-      return rank == workers - 1 && asked == 3;
+      return rank == workers - 1 && asked == 4;
     });
-    EXPECT_THAT(asked_, ::testing::Each(4)) << "at the third, and after the step was told";
+    EXPECT_THAT(asked_, ::testing::Each(5)) << "at the fourth, and after the step was told";
     EXPECT_TRUE(left.summary.stopped);
     EXPECT_THAT(left.all, ElementsAre("step 1", "saved 1"));
     EXPECT_EQ(left.steps.at(1).validation_loss, std::nullopt);
@@ -138,6 +138,15 @@ TEST_F(ValidatedStep, IsCommittedMeanwhileAndToldFirst) {
       EXPECT_EQ(told.steps.at(1).validation_loss, std::nullopt);
     }
   }
+}
+
+TEST_F(ValidatedStep, IsNotBegunWhenSomebodyWantsToStopBefore) {
+  const Told told = train("none", 2, {}, [](int rank, int, const Told&) { return rank == 1; });
+  EXPECT_TRUE(told.summary.stopped);
+  EXPECT_EQ(told.summary.steps, 0);
+  EXPECT_EQ(told.summary.checkpoint, "");
+  EXPECT_THAT(told.all, ElementsAre());
+  EXPECT_EQ(committed("none"), 0U) << "there is nothing to save";
 }
 
 // However long that takes.

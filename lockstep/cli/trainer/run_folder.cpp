@@ -434,6 +434,10 @@ void RunFolder::tell_model() {
 }
 
 void RunFolder::finish(const train::RunSummary& summary) {
+  if (summary.stopped && summary.steps == 0) {
+    log_->say("stopped before the first step; the same command starts the run again");
+    return;
+  }
   // A run that is resumed may be further than it is asked to go.
   const std::string steps =
       summary.steps > run_.training.steps

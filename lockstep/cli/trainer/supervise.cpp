@@ -130,6 +130,14 @@ int exit_code_of(const elastic::SupervisorResult& result) {
   throw WorkerFailed(result.exit_code, is_told ? "" : result.reason);
 }
 
+// Nobody else could say so.
+[[noreturn]] void end_before_begin(const spec::RunSpec& run, int signal) {
+  const Interrupted interrupted(
+      signal, "the run was stopped before its first step; the same command starts it again");
+  if (!run.checkpoint.enabled) throw interrupted;
+  throw WorkerFailed(kInterrupted, interrupted.what());
+}
+
 void require_enough(const spec::RunSpec& run, int workers) {
   const std::int64_t most = run.elastic.max_workers > 0 ? run.elastic.max_workers : workers;
   if (run.elastic.min_workers <= most) return;
@@ -173,10 +181,12 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   }
   const elastic::SupervisorResult result = elastic::supervise(options);
   const bool is_refused = result.exit_code == kBadUsage || result.exit_code == kBadData;
-  if (is_refused && !has_begun(run.job.dump_folder)) {  // nothing that was decided is of any use
+  const bool is_early = result.interrupted_by != 0 && result.exit_code == kInterrupted && !result.has_begun;
+  if ((is_refused || is_early) && !has_begun(run.job.dump_folder)) {  // no decision is of any use
     std::filesystem::remove(log, ignored);
     std::filesystem::remove(history, ignored);
   }
+  if (is_early) end_before_begin(run, result.interrupted_by);
   return exit_code_of(result);
 }
 
