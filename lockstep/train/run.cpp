@@ -229,7 +229,7 @@ class Training::Impl {
   // A run that has ended while it validated had saved the step before that, and not told it.
   bool is_untold(const Resumed& resumed) const {
     std::int64_t untold =
-        resumed.last_step && hooks_.is_untold && hooks_.is_untold(step(), is_validated(step())) ? 1 : 0;
+        resumed.last_step && hooks_.is_untold && hooks_.is_untold(resumed, is_validated(step())) ? 1 : 0;
     world_.broadcast(as_writable_bytes_of(untold), {.dtype = DType::int64});
     return untold != 0;
   }

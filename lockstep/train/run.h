@@ -55,7 +55,7 @@ struct RunHooks {
   std::string tokenizer_digest = {};  // on rank 0
   // Asked on rank 0 when the run goes on from a checkpoint: whether the step of that was never told, or not
   // with the validation loss that it should have. Then it is told again.
-  std::function<bool(std::int64_t step, bool has_validation)> is_untold = nullptr;
+  std::function<bool(const Resumed&, bool has_validation)> is_untold = nullptr;
   // Before the first step, when it is not that of a new run.
   std::function<void(const Resumed&)> resumed = nullptr;
   // When a checkpoint is there, or could not be written.

@@ -50,7 +50,7 @@ class ValidatedStep : public ::testing::Test {
       RunHooks hooks = {.checkpoints = folder_.path(store)};
       hooks.wants_to_stop = [&] { return ++asked, wish && wish(world.rank(), asked, told); };
       if (world.rank() == 0) {
-        hooks.is_untold = [&](std::int64_t, bool) { return true; };
+        hooks.is_untold = [](const Resumed&, bool) { return true; };
         hooks.after_step = [&](const StepReport& report) {
           told.all.push_back("step " + std::to_string(report.step));
           told.steps[report.step] = report;

@@ -246,9 +246,10 @@ void RunFolder::resumed(const train::Resumed& from) {
   open_sinks(from.progress.step - (from.is_told_again ? 1 : 0));
 }
 
-bool RunFolder::lacks(std::int64_t step, bool has_validation) const {
-  return goes_on_ &&
-         !metrics::has_scalar(folder_.path() / kMetrics, step, has_validation ? kValidationLoss : kLoss);
+bool RunFolder::lacks(const train::Resumed& from, bool has_validation) const {
+  return lies_in(checkpoint_folder(run_), from.path) &&
+         !metrics::has_scalar(folder_.path() / kMetrics, from.progress.step,
+                              has_validation ? kValidationLoss : kLoss);
 }
 
 void RunFolder::warn_about_arithmetic(const train::Resumed& from) {

@@ -72,9 +72,9 @@ class RunFolder {
   // Makes room for the run, once nothing is in its way any more, and says what it will need. UsageError when
   // this host has far too little memory for a new run.
   void begin(const Workers& workers);
-  // Whether the run goes on in this folder, which has no record of the step, or none with the validation loss
-  // that it should have.
-  bool lacks(std::int64_t step, bool has_validation) const;
+  // Whether the checkpoint is one of this folder, which has no record of its step, or none with the
+  // validation loss that it should have.
+  bool lacks(const train::Resumed& from, bool has_validation) const;
   // After begin(), when the run is not a new one: it goes on from a checkpoint, or from what workers had in
   // memory, whose last step will be told again.
   void resumed(const train::Resumed& from);

@@ -51,8 +51,8 @@ train::RunHooks WorldRun::hooks() {
                       .host_of = world_.hosts(),
                       .mirror = options_.is_elastic});
     };
-    hooks.is_untold = [this](std::int64_t step, bool has_validation) {
-      return folder_->lacks(step, has_validation);
+    hooks.is_untold = [this](const train::Resumed& resumed, bool has_validation) {
+      return folder_->lacks(resumed, has_validation);
     };
     hooks.resumed = [this](const train::Resumed& resumed) { folder_->resumed(resumed); };
     hooks.healed = [this](const train::Reached& reached) { folder_->healed(reached); };
