@@ -17,6 +17,7 @@
 #include "lockstep/base/cpu.h"
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/seconds_since.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
@@ -61,7 +62,7 @@ class ProgressLine {
     if (!shown_ || Clock::now() < next_) return;
     next_ = Clock::now() + std::chrono::milliseconds(200);
     any_ = true;
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double seconds = seconds_since(begin_);
     const double mb = static_cast<double>(progress.bytes) / 1e6;
     fmt::print(stderr, "\r\033[K{}: {:.1f} MB, {} documents, {} tokens, {:.1f} MB/s", what_, mb,
                progress.train.documents + progress.validation.documents,
@@ -205,7 +206,7 @@ int prepare(const PrepareFlags& flags) {
     done = data::prepare_corpus(options, *tokenizer, std::ref(line));
     interruption.set_what_remains(flags.output + " is complete");
   }
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double seconds = seconds_since(begin);
   print(std::cout, report(flags, *tokenizer, options, done, seconds));
   return kDone;
 }

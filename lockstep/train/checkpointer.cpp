@@ -13,6 +13,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/seconds_since.h"
 
 namespace lockstep::train {
 namespace {
@@ -34,10 +35,6 @@ std::uint64_t shared_id(const comm::Communicator& world) {
   }
   world.all_reduce(as_writable_bytes_of(id), {.dtype = DType::int64});
   return static_cast<std::uint64_t>(id);
-}
-
-double seconds_since(Clock::time_point began) {
-  return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
 // Why it failed; nothing when it did not. A disk may fail in any way, and training goes on.

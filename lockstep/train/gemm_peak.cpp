@@ -6,6 +6,7 @@
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/deadline.h"
+#include "lockstep/base/seconds_since.h"
 #include "lockstep/kernels/compute/gemm/gemm.h"
 
 namespace lockstep::train {
@@ -22,7 +23,7 @@ double seconds_of_a_product(DType dtype) {
   const auto once = [&] {
     const auto began = Clock::now();
     kernels::gemm({.matrix = from}, {.matrix = from}, to);
-    return std::chrono::duration<double>(Clock::now() - began).count();
+    return seconds_since(began);
   };
   once();  // the first call prepares
   double best = once();

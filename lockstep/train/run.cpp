@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
+#include "lockstep/base/seconds_since.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/plan/step_memory.h"
@@ -47,10 +47,6 @@ constexpr std::size_t kPeerMemory = std::size_t{8} << 20;
 
 bool is_due(std::int64_t every, std::int64_t step) {
   return every > 0 && step % every == 0;
-}
-
-double seconds_since(Clock::time_point began) {
-  return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
 // Of a step; what no phase has was spent somewhere else.

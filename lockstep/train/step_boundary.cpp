@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lockstep/base/seconds_since.h"
 #include "lockstep/train/agreement.h"
 
 namespace lockstep::train {
@@ -51,7 +52,7 @@ bool StepBoundary::look() {
 }
 
 StepBoundary::Heard StepBoundary::ask(const Reached& reached) {
-  const double since_last = std::chrono::duration<double>(Clock::now() - last_began_).count();
+  const double since_last = seconds_since(last_began_);
   // Clocks differ: the leader's decides. A step whose checkpoint is there already needs no other one, however
   // long its validation took.
   const bool is_time =
@@ -86,7 +87,7 @@ void StepBoundary::begin(const Reached& reached, bool training_waits) {
   last_began_ = Clock::now();
   last_step_ = reached.progress.step;
   checkpointer_->begin(reached, training_waits);
-  copy_seconds_ += std::chrono::duration<double>(Clock::now() - last_began_).count();
+  copy_seconds_ += seconds_since(last_began_);
 }
 
 void StepBoundary::drain() {

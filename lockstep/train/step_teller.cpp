@@ -2,11 +2,10 @@
 #include "lockstep/train/step_teller.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
-#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/seconds_since.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/train/agreement.h"
@@ -35,7 +34,7 @@ void StepTeller::tell(StepReport& report) {
   // Only rank 0 has something to do for it.
   const auto began = Clock::now();
   if (options_.after_step) options_.after_step(report);
-  add(in_phase(Phase::other, std::chrono::duration<double>(Clock::now() - began).count()));
+  add(in_phase(Phase::other, seconds_since(began)));
 }
 
 void StepTeller::tell_again(const StepReport& report) const {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/cpu.h"
-#include "lockstep/base/deadline.h"
+#include "lockstep/base/seconds_since.h"
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/bench/sizes.h"
 #include "lockstep/cli/bench/statistics.h"
@@ -51,7 +51,7 @@ struct Figures {
 double seconds_of(const std::function<void()>& call, std::size_t times) {
   const auto began = Clock::now();
   for (std::size_t i = 0; i < times; ++i) call();
-  return std::chrono::duration<double>(Clock::now() - began).count() / static_cast<double>(times);
+  return seconds_since(began) / static_cast<double>(times);
 }
 
 // Reads and writes `bytes` together.
