@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What goes on while a step is validated: its checkpoint, and the wish to stop.
-#include "lockstep/train/step_boundary.h"
-
 #include <atomic>
 #include <chrono>
 #include <map>
