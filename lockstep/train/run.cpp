@@ -234,7 +234,7 @@ class Training::Impl {
   void tell_again(StepBoundary& boundary) {
     if (step() == 0) return;
     StepReport report = report_of(reached_, workload_.tokens_per_step);
-    if (is_validated(report.step)) validate(report, boundary, boundary.look());
+    save_and_validate(report, boundary);
     teller_.tell_again(report);
   }
 
@@ -334,10 +334,14 @@ class Training::Impl {
     return validation_ && (is_due(run_.validation.freq, step) || step == run_.training.steps);
   }
 
-  // The step that was just trained is saved meanwhile, if that is due.
+  // The step that is told next is saved meanwhile, if that is due.
   void save_and_validate(StepReport& report, StepBoundary& boundary) {
     if (!is_validated(report.step)) return;
-    const bool stops = has_gone_wrong() ? boundary.look() : boundary.begin_untold(reached_, is_done());
+    // A world that only saves has the one copy of the state, and leaves the rest to the run that goes on.
+    // After the last step none does.
+    const bool only_saves = hooks_.only_saves && !is_done();
+    const bool stops =
+        only_saves || (has_gone_wrong() ? boundary.look() : boundary.begin_untold(reached_, is_done()));
     validate(report, boundary, stops);
   }
 

@@ -11,7 +11,8 @@
 namespace lockstep::train {
 
 // What a process knows of the checkpoints of a run, in all worlds that it was in. One that did not come to
-// its end, because its world broke, is as if it had not begun: the next world makes it after its first step.
+// its end, because its world broke, is as if it had not begun: the next world makes it after its first step,
+// or of the step that it begins behind, if it validates that.
 struct SaveHistory {
   std::int64_t ended = 0;                       // good or not; what the run began with counts too
   std::int64_t step = 0;                        // of the last of them

@@ -90,8 +90,13 @@ TEST_F(SavesOfWorlds, TimeGoesOn) {
 }
 
 TEST_F(SavesOfWorlds, StepsGoOn) {
-  const std::vector<std::string> flags = {"--training.steps", "7", "--checkpoint.interval", "4"};
+  std::vector<std::string> flags = {"--training.steps",  "7", "--checkpoint.interval", "4",
+                                    "--validation.freq", "1"};
   keep_after(5, flags);
+  EXPECT_EQ(train("validated", flags, {}).step, 7);
+  EXPECT_THAT(saved_, ElementsAre(5, 7)) << "before it is validated again";
+  flags.back() = "100";
+  saved_.clear();
   EXPECT_EQ(train("given_up", flags, {}).step, 7);
   EXPECT_THAT(saved_, ElementsAre(6, 7)) << "that of step 4 was given up, and the last step has one";
   for (const std::int64_t failures : {0, 1}) {

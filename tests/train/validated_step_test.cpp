@@ -35,17 +35,37 @@ class ValidatedStep : public ::testing::Test {
   // Whether the rank wants to stop, given what rank 0 has told so far and how often it was asked.
   using Wish = std::function<bool(int rank, int asked, const Told& told)>;
 
-  Told train(const std::string& store, int workers, const Flags& flags, const Wish& wish = nullptr) {
+  spec::RunSpec run_of(const Flags& flags) const {
     Flags all = {
         "--training.steps",           "3", "--parallelism.lanes", "2", "--training.global_batch_size", "8",
         "--parallelism.tensor_lanes", "2"};
     all.insert(all.end(), flags.begin(), flags.end());
-    const spec::RunSpec run = small_run(corpus_, "gpt", all);
+    return small_run(corpus_, "gpt", all);
+  }
+
+  // What two workers have in memory after step 1 is what those of the next run go on from.
+  void keep_step_1() {
+    const spec::RunSpec run = run_of({});
+    kept_.resize(2);
+    test::run_ranks(2, [&](const comm::Communicator& world) {
+      RunHooks hooks;
+      hooks.agree = [](std::int64_t) { return true; };
+      Training training(run, world, hooks);
+      ASSERT_TRUE(training.train().regroups);
+      training.settle(1);
+      kept_[static_cast<std::size_t>(world.rank())] = training.keep();
+    });
+  }
+
+  Told train(const std::string& store, int workers, const Flags& flags, const Wish& wish = nullptr) {
+    const spec::RunSpec run = run_of(flags);
     Told told;
     asked_.assign(static_cast<std::size_t>(workers), 0);
     test::run_ranks(workers, [&](const comm::Communicator& world) {
       int& asked = asked_[static_cast<std::size_t>(world.rank())];
       RunHooks hooks = {.checkpoints = folder_.path(store)};
+      if (!kept_.empty()) hooks.kept = &kept_[static_cast<std::size_t>(world.rank())];
+      hooks.only_saves = only_saves_;
       hooks.wants_to_stop = [&] { return ++asked, wish && wish(world.rank(), asked, told); };
       if (world.rank() == 0) {
         hooks.is_untold = [](const Resumed&, bool) { return true; };
@@ -66,6 +86,25 @@ class ValidatedStep : public ::testing::Test {
   std::size_t committed(const std::string& store) const {
     return checkpoint::CheckpointStore(folder_.path(store)).committed().size();
   }
+  // A run that somebody wants to stop as soon as there is a checkpoint; the validation would not end by
+  // itself.
+  void expect_saved_before_it_is_told(const std::string& store, int workers, const Flags& more) {
+    Flags flags = {"--validation.steps", "1000000", "--checkpoint.interval", "1"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    std::atomic<bool> was_there = false;
+    const Deadline deadline = Deadline::after(std::chrono::seconds(60));
+    const Told told = train(store, workers, flags, [&](int rank, int, const Told& so_far) {
+      if (rank != 0) return false;
+      was_there = was_there || (committed(store) == 1 && so_far.all.empty());
+      return was_there || deadline.passed();
+    });
+    EXPECT_TRUE(was_there) << "before the step was told";
+    EXPECT_TRUE(told.summary.stopped);
+    EXPECT_EQ(told.summary.steps, 1);
+    EXPECT_THAT(told.all, ElementsAre("step 1", "saved 1"));
+    EXPECT_EQ(told.steps.at(1).validation_loss, std::nullopt);
+  }
+
   std::string newest_hash(const std::string& store) const {
     checkpoint::Checkpoint newest(checkpoint::find_checkpoint(folder_.path(store)));
     return to_text(checkpoint::logical_hash(newest));
@@ -73,7 +112,9 @@ class ValidatedStep : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   std::string corpus_ = small_corpus(folder_);
-  std::vector<int> asked_;  // by rank: how often it was in the last run
+  std::vector<int> asked_;       // by rank: how often it was in the last run
+  std::vector<KeptState> kept_;  // by rank; empty: nothing
+  bool only_saves_ = false;
 };
 
 TEST_F(ValidatedStep, IsLeftByAllRanksAtOnceAndMadeUpForLater) {
@@ -119,23 +160,46 @@ TEST_F(ValidatedStep, IsCommittedMeanwhileAndToldFirst) {
     for (const char* steps : {"3", "1"}) {
       SCOPED_TRACE(steps);
       const std::string store = std::to_string(workers) + "x" + steps;
-      std::atomic<bool> was_there = false;
-      const Deadline deadline = Deadline::after(std::chrono::seconds(60));
-      const Told told =
-          train(store, workers,
-                {"--training.steps", steps, "--validation.steps", "1000000", "--checkpoint.interval", "1"},
-                [&](int rank, int, const Told& so_far) {
-                  if (rank != 0) return false;
-                  was_there = was_there || (committed(store) == 1 && so_far.all.empty());
-                  return was_there || deadline.passed();
-                });
-      EXPECT_TRUE(was_there) << "before the step was told";
-      EXPECT_TRUE(told.summary.stopped);
-      EXPECT_EQ(told.summary.steps, 1);
-      EXPECT_THAT(told.all, ElementsAre("step 1", "saved 1"));
-      EXPECT_EQ(told.steps.at(1).validation_loss, std::nullopt);
+      expect_saved_before_it_is_told(store, workers, {"--training.steps", steps});
     }
   }
+}
+
+TEST_F(ValidatedStep, OfAWorldThatWasLostIsSavedBeforeItIsValidated) {
+  keep_step_1();
+  for (const char* steps : {"3", "1"}) {
+    expect_saved_before_it_is_told(steps, 2, {"--training.steps", steps});
+  }
+}
+
+// What it saves is in its memory only.
+TEST_F(ValidatedStep, IsLeftByAWorldThatOnlySavesAndMadeUpForLater) {
+  keep_step_1();
+  only_saves_ = true;
+  const Told saved = train("store", 2, {});
+  EXPECT_TRUE(saved.summary.stopped);
+  EXPECT_THAT(saved.all, ElementsAre("step 1", "saved 1"));
+  EXPECT_EQ(saved.steps.at(1).validation_loss, std::nullopt);
+
+  kept_.clear();
+  only_saves_ = false;
+  const Told rest = train("store", 2, {"--checkpoint.resume", "auto"});
+  const Told whole = train("whole", 1, {});
+  EXPECT_THAT(rest.all, ElementsAre("step 1", "step 2", "step 3", "saved 3"));
+  for (const auto& [step, report] : whole.steps) {
+    EXPECT_EQ(rest.steps.at(step).validation_loss, report.validation_loss) << step;
+  }
+  EXPECT_EQ(newest_hash("store"), newest_hash("whole"));
+}
+
+// Nobody would make up for it: the run is done.
+TEST_F(ValidatedStep, IsNotLeftByAWorldThatOnlySavesTheLastOne) {
+  keep_step_1();
+  only_saves_ = true;
+  const Told saved = train("store", 2, {"--training.steps", "1"});
+  EXPECT_FALSE(saved.summary.stopped);
+  EXPECT_THAT(saved.all, ElementsAre("step 1", "saved 1"));
+  EXPECT_TRUE(saved.steps.at(1).validation_loss);
 }
 
 TEST_F(ValidatedStep, IsNotBegunWhenSomebodyWantsToStopBefore) {
