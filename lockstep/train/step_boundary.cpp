@@ -130,12 +130,17 @@ void StepBoundary::take(SaveReport report) {
     history_.cost = {report.stall_seconds, report.seconds};
     newest_ = {report.path, {.step = report.step}};
   }
+  if (!report.is_good) tell(report);
   heard_.push_back(std::move(report));
+}
+
+void StepBoundary::tell(const SaveReport& report) const {
+  if (options_.saved) options_.saved(report);
 }
 
 void StepBoundary::tell_saved() {
   for (const SaveReport& report : std::exchange(heard_, {})) {
-    if (options_.saved) options_.saved(report);
+    if (report.is_good) tell(report);
     if (report.in_a_row < options_.checkpoint.max_failures) continue;
     refuse_together(world_,
                     fmt::format("{} checkpoints in a row could not be written, the last because: {}; make "

@@ -16,7 +16,8 @@ namespace lockstep::train {
 
 // What ranks agree on between two steps, in one small message: whether somebody wants to stop, whether a
 // checkpoint is due, and how far the one under way has come. A step whose telling takes a while, because it
-// is validated first, can be saved meanwhile; checkpoints are told of after it all the same.
+// is validated first, can be saved meanwhile; a checkpoint is told of after it all the same, a failure at
+// once: the world may break before that.
 class StepBoundary {
  public:
   struct Options {
@@ -66,6 +67,7 @@ class StepBoundary {
   void begin(const Reached& reached, bool training_waits);
   void await_idle();
   void take(SaveReport report);
+  void tell(const SaveReport& report) const;
   void tell_saved();
 
   const comm::Communicator& world_;
@@ -77,7 +79,7 @@ class StepBoundary {
   double copy_seconds_ = 0;
   bool stops_ = false;             // somebody has wanted that
   SaveReport last_;                // that has ended
-  std::vector<SaveReport> heard_;  // and were not told of
+  std::vector<SaveReport> heard_;  // and were not told of, or failed
   std::optional<Resumed> newest_;
 };
 

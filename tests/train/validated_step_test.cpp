@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/base/error.h"
 #include "lockstep/checkpoint/store/store.h"
 #include "lockstep/train/run.h"
 
@@ -31,8 +32,11 @@ class ValidatedStep : public ::testing::Test {
     std::vector<std::string> all;  // "step 1", "saved 1"
     std::map<std::int64_t, StepReport> steps;
     RunSummary summary;
+    std::string error;  // instead
   };
-  // Whether the rank wants to stop, given what rank 0 has told so far and how often it was asked.
+  struct Killed : std::exception {};
+  // Whether the rank wants to stop, given what rank 0 has told so far and how often it was asked. It may
+  // raise Killed.
   using Wish = std::function<bool(int rank, int asked, const Told& told)>;
 
   spec::RunSpec run_of(const Flags& flags) const {
@@ -61,11 +65,13 @@ class ValidatedStep : public ::testing::Test {
     const spec::RunSpec run = run_of(flags);
     Told told;
     asked_.assign(static_cast<std::size_t>(workers), 0);
+    saves_.assign(static_cast<std::size_t>(workers), {});
     test::run_ranks(workers, [&](const comm::Communicator& world) {
       int& asked = asked_[static_cast<std::size_t>(world.rank())];
       RunHooks hooks = {.checkpoints = folder_.path(store)};
       if (!kept_.empty()) hooks.kept = &kept_[static_cast<std::size_t>(world.rank())];
       hooks.only_saves = only_saves_;
+      hooks.saves = &saves_[static_cast<std::size_t>(world.rank())];
       hooks.wants_to_stop = [&] { return ++asked, wish && wish(world.rank(), asked, told); };
       if (world.rank() == 0) {
         hooks.is_untold = [](const Resumed&, bool) { return true; };
@@ -74,11 +80,16 @@ class ValidatedStep : public ::testing::Test {
           told.steps[report.step] = report;
         };
         hooks.saved = [&](const SaveReport& report) {
-          told.all.push_back("saved " + std::to_string(report.step));
+          told.all.push_back((report.is_good ? "saved " : "not saved ") + std::to_string(report.step));
         };
       }
-      const RunSummary summary = run_training(run, world, hooks);
-      if (world.rank() == 0) told.summary = summary;
+      try {
+        const RunSummary summary = run_training(run, world, hooks);
+        if (world.rank() == 0) told.summary = summary;
+      } catch (const Killed&) {
+      } catch (const Error& error) {
+        if (world.rank() == 0) told.error = error.what();
+      }
     });
     return told;
   }
@@ -112,8 +123,9 @@ class ValidatedStep : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   std::string corpus_ = small_corpus(folder_);
-  std::vector<int> asked_;       // by rank: how often it was in the last run
-  std::vector<KeptState> kept_;  // by rank; empty: nothing
+  std::vector<int> asked_;          // by rank: how often it was in the last run
+  std::vector<SaveHistory> saves_;  // by rank, of the last run
+  std::vector<KeptState> kept_;     // by rank; empty: nothing
   bool only_saves_ = false;
 };
 
@@ -209,6 +221,27 @@ TEST_F(ValidatedStep, IsNotBegunWhenSomebodyWantsToStopBefore) {
   EXPECT_EQ(told.summary.checkpoint, "");
   EXPECT_THAT(told.all, ElementsAre());
   EXPECT_EQ(committed("none"), 0U) << "there is nothing to save";
+}
+
+TEST_F(ValidatedStep, WhoseCheckpointFailsIsWarnedAboutAlsoWhenTheWorldBreaksMeanwhile) {
+  folder_.write("file", "in the way");
+  const Flags flags = {"--validation.steps", "1000000", "--checkpoint.interval", "1"};
+  const Told told = train("file", 2, flags, [this](int rank, int, const Told&) {
+    if (rank == 1 && saves_[1].failures == 1) throw Killed();
+    return false;
+  });
+  EXPECT_THAT(told.all, ElementsAre("not saved 1"));
+  EXPECT_THAT(told.error, ::testing::HasSubstr("rank 1"));
+}
+
+TEST_F(ValidatedStep, IsToldBeforeFailuresInARowEndTheRun) {
+  folder_.write("file", "in the way");
+  const Flags flags = {"--validation.steps",        "1000000", "--checkpoint.interval", "1",
+                       "--checkpoint.max_failures", "1"};
+  const Told told = train(
+      "file", 2, flags, [this](int rank, int, const Told&) { return rank == 1 && saves_[1].failures == 1; });
+  EXPECT_THAT(told.all, ElementsAre("not saved 1", "step 1"));
+  EXPECT_THAT(told.error, ::testing::StartsWith("1 checkpoints in a row could not be written"));
 }
 
 // However long that takes.
