@@ -164,6 +164,28 @@ TEST_F(TrainProgram, AStepThatWasSavedAndNotWhollyToldIsToldAgain) {
   }
 }
 
+TEST_F(TrainProgram, ASkippedStepThatIsToldAgainNamesNoTensor) {
+  const Flags flags = {"--training.dtype",
+                       "fp16",
+                       "--training.initial_loss_scale",
+                       "1e9",
+                       "--training.steps",
+                       "1",
+                       "--job.dump_folder",
+                       folder_.path("skipped")};
+  const Finished first = train(flags);
+  ASSERT_EQ(first.exit_code, 0) << first.error_output;
+  EXPECT_THAT(first.output, ContainsRegex("step 1 skipped: the gradient of [^ ]+ is not finite\n"));
+  const std::vector<nlohmann::json> told = steps_of("skipped");
+  folder_.write("skipped/metrics.jsonl", "");
+  Flags on = flags;
+  on.insert(on.end(), {"--resume", "auto"});
+  const Finished again = train(on);
+  ASSERT_EQ(again.exit_code, 0) << again.error_output;
+  EXPECT_THAT(again.output, HasSubstr("step 1 skipped: a gradient is not finite\n"));
+  EXPECT_EQ(steps_of("skipped"), told);
+}
+
 // One that would never end.
 TEST_F(TrainProgram, ASignalEndsAValidation) {
   const auto flags_of = [&](const std::string& run, const Flags& more) {

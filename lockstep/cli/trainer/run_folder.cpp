@@ -402,8 +402,9 @@ void RunFolder::show(const train::StepReport& report) {
   log_->show(progress, report.step % run_.metrics.log_freq == 0 || report.step == run_.training.steps ||
                            report.validation_loss || !report.updated || !report.lanes.empty());
   if (!report.updated) {
-    log_->say(
-        fmt::format("step {} skipped: the gradient of {} is not finite", report.step, report.not_finite));
+    // Which one it was nobody knows any more when the step is told again.
+    log_->say(fmt::format("step {} skipped: {} is not finite", report.step,
+                          report.not_finite.empty() ? "a gradient" : "the gradient of " + report.not_finite));
   }
   if (report.validation_loss) {
     log_->say(fmt::format("validation loss {:.4f} after step {}", *report.validation_loss, report.step));
