@@ -18,11 +18,10 @@ namespace lockstep::train {
 // plus as many as there are parameters for each quantity before (values, then what the optimizer remembers).
 std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::size_t parameter);
 
-// How far a run has come, and what its last step came to; zeros before the first one. Goes from rank to rank
-// as its bytes.
+// How far a run has come, and what its last step came to. Goes from rank to rank as its bytes.
 struct Reached {
   checkpoint::Progress progress;
-  checkpoint::LastStep last;
+  std::optional<checkpoint::LastStep> last;  // none: nobody knows, or there was no step
 };
 
 // The part of a training state that a process has held, in memory of its own: what is left of a run when its

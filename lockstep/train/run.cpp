@@ -180,7 +180,7 @@ class Training::Impl {
     if (!healed) resumed = resume();
     if (!healed && !resumed) begin_anew();
     if (healed) reached_ = *healed;
-    if (resumed) reached_ = {resumed->progress, resumed->last_step.value_or(checkpoint::LastStep())};
+    if (resumed) reached_ = {resumed->progress, resumed->last_step};
     if (!healed) begin_from(saves, step());
     loss_scale_.restore(reached_.progress.loss_scale, reached_.progress.good_steps);
     if (resumed) resumed->is_told_again = is_untold(*resumed);
@@ -232,10 +232,10 @@ class Training::Impl {
 
   // The last step: whoever told of it may have been lost before or after that.
   void tell_again(StepBoundary& boundary) {
-    if (step() == 0) return;
-    StepReport report = report_of(reached_, workload_.tokens_per_step);
-    save_and_validate(report, boundary);
-    teller_.tell_again(report);
+    std::optional<StepReport> report = report_of(reached_, workload_.tokens_per_step);
+    if (!report) return;
+    save_and_validate(*report, boundary);
+    teller_.tell_again(*report);
   }
 
   std::unique_ptr<Checkpointer> make_checkpointer() const {

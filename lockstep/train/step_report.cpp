@@ -19,22 +19,23 @@ Reached reached_with(const StepReport& report, const BeforeStep& before) {
                        .loss_scale = loss_scale.value(),
                        .good_steps = loss_scale.good_steps(),
                        .loss = report.loss},
-          .last = {.gradient_norm = report.gradient_norm,
-                   .learning_rate = report.learning_rate,
-                   .loss_scale = report.loss_scale,
-                   .seconds = report.seconds,
-                   .updated = report.updated ? 1 : 0}};
+          .last = checkpoint::LastStep{.gradient_norm = report.gradient_norm,
+                                       .learning_rate = report.learning_rate,
+                                       .loss_scale = report.loss_scale,
+                                       .seconds = report.seconds,
+                                       .updated = report.updated ? 1 : 0}};
 }
 
-StepReport report_of(const Reached& reached, std::int64_t tokens) {
-  return {.step = reached.progress.step,
-          .loss = reached.progress.loss,
-          .gradient_norm = reached.last.gradient_norm,
-          .learning_rate = reached.last.learning_rate,
-          .loss_scale = reached.last.loss_scale,
-          .updated = reached.last.updated != 0,
-          .seconds = reached.last.seconds,
-          .tokens = tokens};
+std::optional<StepReport> report_of(const Reached& reached, std::int64_t tokens) {
+  if (!reached.last) return std::nullopt;
+  return StepReport{.step = reached.progress.step,
+                    .loss = reached.progress.loss,
+                    .gradient_norm = reached.last->gradient_norm,
+                    .learning_rate = reached.last->learning_rate,
+                    .loss_scale = reached.last->loss_scale,
+                    .updated = reached.last->updated != 0,
+                    .seconds = reached.last->seconds,
+                    .tokens = tokens};
 }
 
 }  // namespace lockstep::train

@@ -37,8 +37,8 @@ struct BeforeStep {
   std::uint64_t samples_per_step = 0;
 };
 
-// What it has reached with it, and from that the step again, as far as it says. Pure.
+// What it has reached with it, and from that the step again, as far as it says; none when nobody knows. Pure.
 Reached reached_with(const StepReport& report, const BeforeStep& before);
-StepReport report_of(const Reached& reached, std::int64_t tokens);
+std::optional<StepReport> report_of(const Reached& reached, std::int64_t tokens);
 
 }  // namespace lockstep::train

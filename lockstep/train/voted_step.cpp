@@ -6,14 +6,20 @@
 #include "lockstep/base/failpoint.h"
 
 namespace lockstep::train {
+namespace {
+
+bool is_updated(const Reached& reached) {
+  return reached.last && reached.last->updated != 0;
+}
+
+}  // namespace
 
 VotedStep::VotedStep(Agree agree, StepRunner& runner, Mirror* mirror)
     : agree_(std::move(agree)), runner_(runner), mirror_(mirror) {}
 
 void VotedStep::vote(const Step& step) {
   if (!agree_) return;
-  if (mirror_ != nullptr && step.reached.last.updated != 0)
-    mirror_->take_gradients(runner_.shares_of_gradients());
+  if (mirror_ != nullptr && is_updated(step.reached)) mirror_->take_gradients(runner_.shares_of_gradients());
   LOCKSTEP_FAILPOINT("train.mirrored");
   voted_ = {.step = step};
   regroups_ = agree_(step.reached.progress.step);
@@ -38,7 +44,7 @@ std::optional<Reached> VotedStep::settle(std::int64_t decided) {
 }
 
 void VotedStep::apply_to_mirror() {
-  if (mirror_ == nullptr || voted_->step.reached.last.updated == 0) return;
+  if (mirror_ == nullptr || !is_updated(voted_->step.reached)) return;
   mirror_->update(voted_->step.optimizer, runner_.gradient_factor());
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/elastic_program.h"
+#include "tests/cli/rewritten_manifest.h"
 
 namespace lockstep::testing {
 namespace {
@@ -66,6 +67,21 @@ TEST_F(ElasticResume, ItsOwnCheckpointIsTakenOnceThereIsOne) {
   const Finished finished = program.finish();
   expect_rest_of_whole("on", finished, 30);
   EXPECT_THAT(finished.output, HasSubstr("resumed " + folder_.path("on") + "/checkpoints/step-"));
+}
+
+// Such as versions of before have made.
+TEST_F(ElasticResume, AStepThatItsCheckpointDoesNotDescribeIsNotToldAgain) {
+  train_whole({"--checkpoint.interval", "30", "--checkpoint.keep_last", "3"});
+  std::filesystem::copy(folder_.path("whole"), folder_.path("old"), std::filesystem::copy_options::recursive);
+  const std::string checkpoints = folder_.path("old") + "/checkpoints";
+  std::filesystem::remove_all(checkpoints + "/step-60");
+  std::filesystem::remove_all(checkpoints + "/step-90");
+  rewrite_manifest(checkpoints + "/step-30",
+                   [](nlohmann::ordered_json& manifest) { manifest.erase("last_step"); });
+  const Finished finished = run_program(flags_of("old", {"--workers", "2", "--resume", "auto"}),
+                                        dies_at("train.step.begun", 1, 31, "old"));
+  EXPECT_THAT(finished.output, ::testing::ContainsRegex("workers? went on after step 30"));
+  expect_whole("old", finished);
 }
 
 // There is no mirror of it: memory has no room for what is on a disk.

@@ -57,8 +57,11 @@ TEST(StepReport, CanBeToldAgain) {
   for (const bool updated : {true, false}) {
     StepReport report = kStep;
     report.updated = updated;
-    const StepReport again = report_of(
-        reached_with(report, {.progress = before, .loss_scale = fp16_scale(), .samples_per_step = 20}), 640);
+    const StepReport again =
+        report_of(
+            reached_with(report, {.progress = before, .loss_scale = fp16_scale(), .samples_per_step = 20}),
+            640)
+            .value();
     EXPECT_EQ(again.step, 8);
     EXPECT_EQ(again.loss, 2.5);
     EXPECT_EQ(again.gradient_norm, 1.5);
@@ -69,6 +72,11 @@ TEST(StepReport, CanBeToldAgain) {
     EXPECT_EQ(again.tokens, 640);
     EXPECT_FALSE(again.times);
   }
+}
+
+TEST(StepReport, OfAStepThatNobodyKnowsIsNotToldAgain) {
+  EXPECT_FALSE(report_of(Reached(), 640));
+  EXPECT_FALSE(report_of({.progress = {.step = 8, .loss = 2.5}, .last = std::nullopt}, 640));
 }
 
 }  // namespace

@@ -263,7 +263,7 @@ void RunFolder::warn_about_arithmetic(const train::Resumed& from) {
 
 void RunFolder::healed(const train::Reached& from) {
   log_->say(fmt::format("{} went on after step {}", counted(workers_, "worker"), from.progress.step));
-  open_sinks(from.progress.step - 1);
+  open_sinks(from.progress.step - (from.last ? 1 : 0));
 }
 
 void RunFolder::begun(std::int64_t step) {

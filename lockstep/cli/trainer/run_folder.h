@@ -76,7 +76,7 @@ class RunFolder {
   // validation loss that it should have.
   bool lacks(const train::Resumed& from, bool has_validation) const;
   // After begin(), when the run is not a new one: it goes on from a checkpoint, or from what workers had in
-  // memory, whose last step will be told again.
+  // memory, whose last step will be told again where it is known.
   void resumed(const train::Resumed& from);
   void healed(const train::Reached& from);
   // Before the next step.
