@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/checkpoint/store/manifest.h"
 
+#include <cmath>
 #include <functional>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -127,8 +129,9 @@ TEST(Manifest, NumbersHaveRanges) {
   const json whole = json::parse(to_json(good()));
   for (const auto& place : places_in(whole)) {
     if (!whole.at(place).is_number() || place.back() == "loss") continue;
+    const std::set<std::string> fractions = {"gradient_norm", "learning_rate", "loss_scale", "seconds"};
     for (const json& other : {json(-1), json(1.5), json(1e300), json(-9223372036854775807 - 1)}) {
-      if (place.back() == "loss_scale" && other > 0) continue;
+      if (fractions.contains(place.back()) && other > 0) continue;
       json changed = whole;
       changed.at(place) = other;
       EXPECT_THAT(refusal_of_text(changed.dump()), StartsWith("f: ")) << place << " " << other;
@@ -138,6 +141,33 @@ TEST(Manifest, NumbersHaveRanges) {
   EXPECT_THAT(refusal_of([](Manifest& m) { m.tensor_lanes = 0; }), HasSubstr("tensor_lanes is 0"));
   EXPECT_THAT(refusal_of([](Manifest& m) { m.progress.loss_scale = 0; }), HasSubstr("loss_scale"));
   EXPECT_THAT(refusal_of([](Manifest& m) { m.progress.loss_scale = INFINITY; }), HasSubstr("loss_scale"));
+}
+
+TEST(Manifest, TheLastStepIsOneThatCanBeToldAgain) {
+  const auto with = [](const std::function<void(LastStep&)>& change) {
+    return refusal_of([&](Manifest& m) { change(*m.last_step); });
+  };
+  EXPECT_EQ(with([](LastStep& step) { step.gradient_norm = NAN; }), "no such error") << "it was skipped";
+  EXPECT_EQ(with([](LastStep& step) { step.gradient_norm = INFINITY; }), "no such error");
+  EXPECT_EQ(with([](LastStep& step) { step = {.seconds = 0, .updated = 1}; }), "no such error");
+  EXPECT_EQ(with([](LastStep& step) { step.gradient_norm = -INFINITY; }),
+            "f: last_step.gradient_norm is below 0");
+  for (const std::int64_t updated : {-1, 2}) {
+    EXPECT_EQ(with([&](LastStep& step) { step.updated = updated; }),
+              "f: last_step.updated is " + std::to_string(updated) + ", and must be 0 or 1");
+  }
+  for (const double scale : {0.0, -1.0, double{NAN}, double{INFINITY}}) {
+    EXPECT_EQ(with([&](LastStep& step) { step.loss_scale = scale; }),
+              "f: last_step.loss_scale is not a positive number");
+  }
+  for (const double bad : {-1.0, double{NAN}, double{INFINITY}}) {
+    EXPECT_EQ(with([&](LastStep& step) { step.learning_rate = bad; }),
+              "f: last_step.learning_rate is not a number of at least 0");
+    EXPECT_EQ(with([&](LastStep& step) { step.seconds = bad; }),
+              "f: last_step.seconds is not a number of at least 0");
+  }
+  EXPECT_EQ(refusal_of([](Manifest& m) { m.progress.step = 0; }),
+            "f: it has last_step, but progress.step is 0");
 }
 
 TEST(Manifest, IsOfOneFormatAndVersion) {

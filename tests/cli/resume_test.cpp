@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/rewritten_manifest.h"
 #include "tests/cli/train_program.h"
 #include "tests/support/files.h"
 
@@ -162,6 +163,22 @@ TEST_F(TrainProgram, AStepThatWasSavedAndNotWhollyToldIsToldAgain) {
       expect_same_steps(run, "whole");
     }
   }
+}
+
+TEST_F(TrainProgram, AStepThatIsToldAgainAndTookNoTimeHasNoSpeed) {
+  const Flags flags = {"--training.steps", "1", "--job.dump_folder", folder_.path("run")};
+  ASSERT_EQ(train(flags).exit_code, 0);
+  folder_.write("run/metrics.jsonl", "");
+  rewrite_manifest(folder_.path("run") + "/checkpoints/step-1",
+                   [](nlohmann::ordered_json& manifest) { manifest["last_step"]["seconds"] = 0; });
+  Flags on = flags;
+  on.insert(on.end(), {"--resume", "auto"});
+  const Finished again = train(on);
+  ASSERT_EQ(again.exit_code, 0) << again.error_output;
+  const nlohmann::json told = nlohmann::json::parse(read_file(folder_.path("run") + "/metrics.jsonl"));
+  EXPECT_EQ(told.at("step_s"), 0);
+  EXPECT_EQ(told.at("tokens_per_s"), 0);
+  EXPECT_EQ(told.at("mfu"), 0);
 }
 
 TEST_F(TrainProgram, ASkippedStepThatIsToldAgainNamesNoTensor) {

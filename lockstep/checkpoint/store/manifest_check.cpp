@@ -26,13 +26,18 @@ class Checker {
     at_least(progress.bad_steps, 0, "progress.bad_steps");
     at_least(progress.bad_in_a_row, 0, "progress.bad_in_a_row");
     at_least(progress.good_steps, 0, "progress.good_steps");
-    if (!std::isfinite(progress.loss_scale) || progress.loss_scale <= 0) {
-      refuse("progress.loss_scale is not a positive number");
-    }
+    positive(progress.loss_scale, "progress.loss_scale");
   }
 
   void check(const LastStep& step) const {
-    if (!std::isfinite(step.seconds) || step.seconds < 0) refuse("last_step.seconds is not a time");
+    // Of a step that was skipped the norm may be no number.
+    if (step.gradient_norm < 0) refuse("last_step.gradient_norm is below 0");
+    not_negative(step.learning_rate, "last_step.learning_rate");
+    positive(step.loss_scale, "last_step.loss_scale");
+    not_negative(step.seconds, "last_step.seconds");
+    if (step.updated != 0 && step.updated != 1) {
+      refuse(fmt::format("last_step.updated is {}, and must be 0 or 1", step.updated));
+    }
   }
 
   void check(const LogicalTensor& tensor) const {
@@ -68,7 +73,10 @@ class Checker {
 
   void check(const Manifest& manifest) const {
     check(manifest.progress);
-    if (manifest.last_step) check(*manifest.last_step);
+    if (manifest.last_step) {
+      if (manifest.progress.step == 0) refuse("it has last_step, but progress.step is 0");
+      check(*manifest.last_step);
+    }
     at_least(manifest.lanes, 1, "lanes");
     at_least(manifest.tensor_lanes, 1, "tensor_lanes");
     std::map<std::string_view, std::vector<Runs>> pieces;
@@ -105,6 +113,14 @@ class Checker {
 
   void at_least(std::int64_t value, std::int64_t least, std::string_view key) const {
     if (value < least) refuse(fmt::format("{} is {}, and must be at least {}", key, value, least));
+  }
+
+  void positive(double value, std::string_view key) const {
+    if (!std::isfinite(value) || value <= 0) refuse(fmt::format("{} is not a positive number", key));
+  }
+
+  void not_negative(double value, std::string_view key) const {
+    if (!std::isfinite(value) || value < 0) refuse(fmt::format("{} is not a number of at least 0", key));
   }
 
   // One behind its last element; none when it is empty, overlaps itself or does not fit.

@@ -68,6 +68,11 @@ double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// 0 when it took no time, as a checkpoint may say of a step that is told again.
+double tokens_per_s(const train::StepReport& report) {
+  return report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0;
+}
+
 // Where the first worker spent a step: communication is what no computation hid. Checkpoints come between
 // steps and have keys of their own.
 void add_times(const train::PhaseTimes& times, metrics::Record& record) {
@@ -352,7 +357,7 @@ void RunFolder::warn_about_memory(int local_workers, std::uint64_t needed) {
 
 double RunFolder::mfu(const train::StepReport& report) const {
   const double flops = spec::flops_per_token(run_.model, run_.training.seq_len);
-  return static_cast<double>(report.tokens) * flops / report.seconds / 1e9 / gemm_peak_gflops_;
+  return tokens_per_s(report) * flops / 1e9 / gemm_peak_gflops_;
 }
 
 void RunFolder::after_step(const train::StepReport& report) {
@@ -362,7 +367,7 @@ void RunFolder::after_step(const train::StepReport& report) {
                             .scalars = {{kLoss, report.loss},
                                         {"grad_norm", report.gradient_norm},
                                         {"lr", report.learning_rate},
-                                        {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
+                                        {"tokens_per_s", tokens_per_s(report)},
                                         {"step_s", report.seconds},
                                         {"mfu", mfu(report)},
                                         {"peak_memory_mib", mib(metrics::process_memory().peak_bytes)},
@@ -391,7 +396,7 @@ void RunFolder::show(const train::StepReport& report) {
                                 .loss = report.loss,
                                 .grad_norm = report.gradient_norm,
                                 .learning_rate = report.learning_rate,
-                                .tokens_per_s = static_cast<double>(report.tokens) / report.seconds,
+                                .tokens_per_s = tokens_per_s(report),
                                 .mfu = mfu(report),
                                 .memory_bytes = metrics::process_memory().current_bytes,
                                 .seconds_left = std::nullopt};
