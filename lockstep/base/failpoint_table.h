@@ -59,6 +59,7 @@ inline constexpr auto kPoints = std::to_array<Point>({
     {"train.applied", "train/run.cpp", "a step was applied, and not told; its values: the weights",
      Medium::values},
     {"train.validate", "train/run.cpp", "the model is about to be validated"},
+    {"train.validating", "train/validation.cpp", "a part of a validation is done, and not the last"},
     {"train.boundary", "train/run.cpp", "a step was told, and ranks are about to agree on what comes next"},
     {"train.snapshot", "train/checkpointer.cpp",
      "the state was copied for a checkpoint, and nothing written"},

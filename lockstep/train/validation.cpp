@@ -7,6 +7,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include "lockstep/base/failpoint.h"
 #include "lockstep/nn/tensor_view.h"
 #include "lockstep/spec/workload.h"
 #include "lockstep/train/evaluation.h"
@@ -158,7 +159,10 @@ std::optional<double> Validation::loss(const std::function<bool()>& leaves) {
   std::vector<double> sums(static_cast<std::size_t>(micro_batches_), 0.0);
   const int at_once = (stages > 1 ? kTogetherInStage * stages : kTogether) * data.size();
   for (int first = 0; first < micro_batches_; first += at_once) {
-    if (first > 0 && leaves()) return std::nullopt;
+    if (first > 0) {
+      LOCKSTEP_FAILPOINT("train.validating");
+      if (leaves()) return std::nullopt;
+    }
     std::vector<int> own;
     const int end = std::min(first + at_once, micro_batches_);
     for (int i = first + data.rank(); i < end; i += data.size()) own.push_back(i);

@@ -70,12 +70,6 @@ class ElasticProgram : public TrainProgram {
     wait_for_steps(run, steps_told(run) + more);
   }
 
-  std::string hash_of(const std::string& run) const {
-    const Finished finished = run_program({"checkpoint", "hash", folder_.path(run)});
-    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
-    return finished.output.substr(0, 32);
-  }
-
   // Of the newest checkpoint; -1 when there is none.
   std::int64_t newest_step(const std::string& run) const {
     const std::string listed = run_program({"checkpoint", "ls", folder_.path(run)}).output;

@@ -78,12 +78,6 @@ class ResumedProgram : public TrainProgram {
     return program.finish();
   }
 
-  std::string hash_of(const std::string& run) const {
-    const Finished finished = run_program({"checkpoint", "hash", folder_.path(run)});
-    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
-    return finished.output.substr(0, 32);
-  }
-
   // As a run that nobody has interrupted: each step once, with the same numbers.
   void expect_whole(const std::string& run) {
     expect_same_steps(run, "whole");

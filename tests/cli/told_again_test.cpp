@@ -91,29 +91,68 @@ TEST_F(TrainProgram, ASkippedStepThatIsToldAgainNamesNoTensor) {
   EXPECT_EQ(steps_of("skipped"), told);
 }
 
-// One that would never end.
-TEST_F(TrainProgram, ASignalEndsAValidation) {
-  const auto flags_of = [&](const std::string& run, const Flags& more) {
+// Runs whose first validation would never end.
+class ValidatingProgram : public TrainProgram {
+ protected:
+  Flags flags_of(const std::string& run, const Flags& more) const {
     Flags flags = {"--validation.freq", "1", "--job.dump_folder", folder_.path(run)};
     flags.insert(flags.end(), more.begin(), more.end());
     return flags;
-  };
-  ASSERT_EQ(train(flags_of("whole", {})).exit_code, 0);
-  const std::vector<Flags> layouts = {
-      {}, {"--workers", "2"}, {"--workers", "2", "--parallelism.pipeline", "2"}};
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    const std::string run = "left" + std::to_string(i);
-    SCOPED_TRACE(run);
-    Flags flags = flags_of(run, layouts[i]);
+  }
+
+  Flags endless(const std::string& run, const Flags& more) const {
+    Flags flags = flags_of(run, more);
     flags.insert(flags.begin(),
                  {"train", run_, "--validation.steps", "1000000", "--checkpoint.interval", "1"});
-    Program program(flags);
+    return flags;
+  }
+
+  void wait_for_checkpoint_of_step_1(const std::string& run) {
     const auto newest = [&] { return read_file(folder_.path(run) + "/checkpoints/latest"); };
     for (int tries = 0; tries < 600 && newest().empty(); ++tries) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
     EXPECT_EQ(newest(), "step-1\n") << "it is committed meanwhile";
     EXPECT_EQ(steps_of(run).size(), 0U) << "and told when it was validated";
+  }
+
+  void expect_whole_when_it_goes_on(const std::string& run, const Flags& more) {
+    Flags flags = flags_of(run, more);
+    flags.insert(flags.end(), {"--resume", "auto"});
+    const Finished ended = train(flags);
+    ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
+    expect_same_steps(run, "whole");
+    EXPECT_EQ(hash_of(run), hash_of("whole"));
+  }
+};
+
+TEST_F(ValidatingProgram, CanBeKilledWhenItsStepIsCommitted) {
+  ASSERT_EQ(train(flags_of("whole", {})).exit_code, 0);
+  const std::vector<Flags> layouts = {{}, {"--workers", "2", "--elastic.enabled", "false"}};
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const std::string run = "killed" + std::to_string(i);
+    SCOPED_TRACE(run);
+    // The failpoint acts when this is gone.
+    const std::string held_up = folder_.write(run + ".once", "");
+    Program program(endless(run, layouts[i]),
+                    {{"LOCKSTEP_FAILPOINTS", fmt::format("train.validating@once={}:kill", held_up)}});
+    wait_for_checkpoint_of_step_1(run);
+    std::filesystem::remove(held_up);
+    EXPECT_EQ(program.finish().exit_code, 137);
+    EXPECT_EQ(steps_of(run).size(), 0U);
+    expect_whole_when_it_goes_on(run, layouts[i]);
+  }
+}
+
+TEST_F(ValidatingProgram, IsEndedByASignal) {
+  ASSERT_EQ(train(flags_of("whole", {})).exit_code, 0);
+  const std::vector<Flags> layouts = {
+      {}, {"--workers", "2"}, {"--workers", "2", "--parallelism.pipeline", "2"}};
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const std::string run = "left" + std::to_string(i);
+    SCOPED_TRACE(run);
+    Program program(endless(run, layouts[i]));
+    wait_for_checkpoint_of_step_1(run);
     program.signal(SIGINT);
     const Finished stopped = program.finish();
     EXPECT_EQ(stopped.exit_code, 75) << stopped.error_output;
@@ -121,11 +160,7 @@ TEST_F(TrainProgram, ASignalEndsAValidation) {
     EXPECT_EQ(steps_of(run).size(), 1U);
     EXPECT_FALSE(steps_of(run).back().contains("validation/loss"));
 
-    Flags on = flags_of(run, layouts[i]);
-    on.insert(on.end(), {"--resume", "auto"});
-    const Finished ended = train(on);
-    ASSERT_EQ(ended.exit_code, 0) << ended.error_output;
-    expect_same_steps(run, "whole");
+    expect_whole_when_it_goes_on(run, layouts[i]);
   }
 }
 

@@ -92,6 +92,13 @@ steps = 3
     return steps;
   }
 
+  // Of the newest checkpoint.
+  std::string hash_of(const std::string& run) const {
+    const Finished finished = run_program({"checkpoint", "hash", folder_.path(run)});
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+    return finished.output.substr(0, 32);
+  }
+
   // Names the first step that is not the same.
   void expect_same_steps(const std::string& run, const std::string& expected) {
     const std::vector<nlohmann::json> steps = steps_of(run);

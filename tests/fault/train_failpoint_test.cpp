@@ -46,6 +46,7 @@ Way way_to(const std::string& point) {
       {"train.gather", {.phase = decided}},
       {"train.applied", {.phase = decided}},
       {"train.validate", {.conditions = "step=2", .phase = "after step 2 was decided"}},
+      {"train.validating", {.conditions = "step=2", .phase = "after step 2 was decided"}},
       {"train.boundary", {.phase = decided}},
       {"train.snapshot", {.conditions = "hit=1", .phase = "after step [0-9] was decided"}},
       {"train.ended", {.conditions = "", .phase = "after step 6 was decided"}},
@@ -64,10 +65,19 @@ std::vector<std::string> points_of_workers() {
 
 class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface<std::string> {
  protected:
-  // Those of all layouts.
-  inline static const Flags kTensorLanes = {"--parallelism.tensor_lanes", "2"};
-
   static const std::string& point() { return GetParam(); }
+
+  // Those of all layouts.
+  static Flags common() {
+    Flags flags = {"--parallelism.tensor_lanes", "2"};
+    // More than one part on each.
+    if (point() == "train.validating") flags.insert(flags.end(), {"--validation.steps", "70"});
+    return flags;
+  }
+  static Flags with_common(Flags flags, const Flags& more) {
+    for (const Flags& others : {common(), more}) flags.insert(flags.end(), others.begin(), others.end());
+    return flags;
+  }
 
   // Other shares of the state at each point and for each rank.
   static Flags layout(int rank) {
@@ -106,10 +116,8 @@ class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface
     }
     rules += fmt::format("{}@rank={},{}{}once={}:{}", point(), rank, way.conditions,
                          way.conditions.empty() ? "" : ",", reached(run), action);
-    Flags flags = layout(rank);
-    flags.insert(flags.end(), kTensorLanes.begin(), kTensorLanes.end());
-    flags.insert(flags.end(), more.begin(), more.end());
-    return Program(flags_of(run, flags), {{"LOCKSTEP_FAILPOINTS", rules}}).finish();
+    const Flags flags = flags_of(run, with_common(layout(rank), more));
+    return Program(flags, {{"LOCKSTEP_FAILPOINTS", rules}}).finish();
   }
 
   // "rank 1 (node7, pid 77) WHAT while generation 2 came together"
@@ -145,12 +153,12 @@ class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface
     EXPECT_THAT(failed.error_output, ContainsRegex("lockstep: " + sentence(rank, "ended with exit code 70")));
     EXPECT_THAT(failed.error_output, Not(ContainsRegex("exit code 70[^\n]*starts again")));
     expect_nothing_left(run);
-    expect_undisturbed(run, run_program(flags_of(run, {"--resume", "auto"})));
+    expect_undisturbed(run, run_program(flags_of(run, with_common({"--resume", "auto"}, {}))));
   }
 };
 
 TEST_P(TrainFailpoint, LeavesNoTraceInTheResult) {
-  train_whole(kTensorLanes);
+  train_whole(common());
   for (const int rank : victims(0)) expect_replaced(rank);
   for (const int rank : victims(1)) expect_replaced_when_frozen(rank);
   for (const int rank : victims(2)) expect_mistake(rank);

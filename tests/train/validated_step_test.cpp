@@ -94,6 +94,16 @@ class ValidatedStep : public ::testing::Test {
     return told;
   }
 
+  static void expect_same_steps(const Told& told, const Told& expected) {
+    ASSERT_EQ(told.steps.size(), expected.steps.size());
+    for (const auto& [step, report] : expected.steps) {
+      EXPECT_EQ(told.steps.at(step).loss, report.loss) << step;
+      EXPECT_EQ(told.steps.at(step).gradient_norm, report.gradient_norm) << step;
+      EXPECT_EQ(told.steps.at(step).learning_rate, report.learning_rate) << step;
+      EXPECT_EQ(told.steps.at(step).validation_loss, report.validation_loss) << step;
+    }
+  }
+
   std::size_t committed(const std::string& store) const {
     return checkpoint::CheckpointStore(folder_.path(store)).committed().size();
   }
@@ -156,12 +166,7 @@ TEST_F(ValidatedStep, IsLeftByAllRanksAtOnceAndMadeUpForLater) {
     flags.insert(flags.end(), {"--checkpoint.resume", "auto"});
     const Told rest = train(store, workers, flags);
     EXPECT_THAT(rest.all, ElementsAre("step 1", "step 2", "step 3", "saved 3"));
-    for (const auto& [step, report] : whole.steps) {
-      EXPECT_EQ(rest.steps.at(step).loss, report.loss) << step;
-      EXPECT_EQ(rest.steps.at(step).gradient_norm, report.gradient_norm) << step;
-      EXPECT_EQ(rest.steps.at(step).learning_rate, report.learning_rate) << step;
-      EXPECT_EQ(rest.steps.at(step).validation_loss, report.validation_loss) << step;
-    }
+    expect_same_steps(rest, whole);
     EXPECT_EQ(newest_hash(store), newest_hash("whole"));
   }
 }
@@ -198,9 +203,7 @@ TEST_F(ValidatedStep, IsLeftByAWorldThatOnlySavesAndMadeUpForLater) {
   const Told rest = train("store", 2, {"--checkpoint.resume", "auto"});
   const Told whole = train("whole", 1, {});
   EXPECT_THAT(rest.all, ElementsAre("step 1", "step 2", "step 3", "saved 3"));
-  for (const auto& [step, report] : whole.steps) {
-    EXPECT_EQ(rest.steps.at(step).validation_loss, report.validation_loss) << step;
-  }
+  expect_same_steps(rest, whole);
   EXPECT_EQ(newest_hash("store"), newest_hash("whole"));
 }
 
@@ -242,6 +245,21 @@ TEST_F(ValidatedStep, IsToldBeforeFailuresInARowEndTheRun) {
       "file", 2, flags, [this](int rank, int, const Told&) { return rank == 1 && saves_[1].failures == 1; });
   EXPECT_THAT(told.all, ElementsAre("not saved 1", "step 1"));
   EXPECT_THAT(told.error, ::testing::StartsWith("1 checkpoints in a row could not be written"));
+}
+
+// With everything that the run has in memory.
+TEST_F(ValidatedStep, ThatWasCommittedIsToldByTheRunThatGoesOn) {
+  const Told whole = train("whole", 1, {});
+  const Flags flags = {"--validation.steps", "1000000", "--checkpoint.interval", "1"};
+  const Told lost = train("lost", 2, flags, [this](int rank, int, const Told&) {
+    if (rank == 1 && saves_[1].step == 1) throw Killed();
+    return false;
+  });
+  EXPECT_THAT(lost.all, ElementsAre());
+  const Told rest = train("lost", 2, {"--checkpoint.resume", "auto"});
+  EXPECT_THAT(rest.all, ElementsAre("step 1", "step 2", "step 3", "saved 3"));
+  expect_same_steps(rest, whole);
+  EXPECT_EQ(newest_hash("lost"), newest_hash("whole"));
 }
 
 // However long that takes.
