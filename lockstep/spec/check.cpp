@@ -275,12 +275,16 @@ void check_run(const RunSpec& run, const Places& places) {
   check_model(run, checker);
   check_data(run, checker);
   check_parallelism(run, checker);
-  check_pipeline(run, checker);
   check_training(run, checker);
+  check_metrics(run, checker);
+}
+
+void check_effects(const RunSpec& run, const Places& places) {
+  const Checker checker(places);
+  check_pipeline(run, checker);
   check_loss_scale(run, checker);
   check_checkpoint(run, checker);
   check_validation(run, checker);
-  check_metrics(run, checker);
 }
 
 }  // namespace lockstep::spec

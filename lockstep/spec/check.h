@@ -19,4 +19,8 @@ void fill_model(RunSpec& run);
 // Every key is within its own limits already. UsageError for keys that contradict each other.
 void check_run(const RunSpec& run, const Places& places = {});
 
+// Of a run as somebody gives it: UsageError for keys that others leave without effect. It says nothing about
+// runs that were saved, for older versions let such keys pass, nor about what was made of a run since.
+void check_effects(const RunSpec& run, const Places& places);
+
 }  // namespace lockstep::spec

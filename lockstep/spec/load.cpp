@@ -43,18 +43,32 @@ RunSpec apply(std::span<const Setting> settings) {
   return run;
 }
 
+Places places_of(std::span<const Setting> settings) {
+  Places places;
+  for (const Setting& setting : settings) places[setting.key->full_name()] = setting.place;
+  return places;
+}
+
+RunSpec checked_run(std::span<const Setting> settings) {
+  RunSpec run = apply(settings);
+  fill_model(run);
+  check_run(run, places_of(settings));
+  return run;
+}
+
 }  // namespace
 
 RunSpec parse_run(std::string_view text, const std::string& file, std::span<const std::string> key_flags) {
   std::vector<Setting> settings = read_file_text(text, file);
-  for (Setting& setting : read_flags(key_flags)) settings.push_back(std::move(setting));
-  Places places;
-  for (const Setting& setting : settings) places[setting.key->full_name()] = setting.place;
-
-  RunSpec run = apply(settings);
-  fill_model(run);
-  check_run(run, places);
+  const std::vector<Setting> flags = read_flags(key_flags);
+  settings.insert(settings.end(), flags.begin(), flags.end());
+  RunSpec run = checked_run(settings);
+  check_effects(run, places_of(settings));
   return run;
+}
+
+RunSpec parse_saved_run(std::string_view text, const std::string& file) {
+  return checked_run(read_file_text(text, file));
 }
 
 RunSpec load_run(const std::filesystem::path& file, std::span<const std::string> key_flags) {

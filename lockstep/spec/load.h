@@ -20,4 +20,7 @@ RunSpec load_run(const std::filesystem::path& file, std::span<const std::string>
 RunSpec parse_run(std::string_view text, const std::string& file,
                   std::span<const std::string> key_flags = {});
 
+// The same from what to_toml() has written, maybe that of an older version: keys without effect may be set.
+RunSpec parse_saved_run(std::string_view text, const std::string& file);
+
 }  // namespace lockstep::spec

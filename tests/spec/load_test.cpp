@@ -167,6 +167,14 @@ TEST(ParseRun, RefusesWrongTypes) {
   EXPECT_THAT(error_of("[parallelism]\nlane_weights = [1, true]"), HasSubstr("a list of numbers"));
 }
 
+TEST(ParseSavedRun, MayHaveKeysWithoutEffect) {
+  const std::string text = "[training]\ndtype = \"fp16\"\nloss_scale = 8.0\nloss_scale_window = 10\n";
+  EXPECT_THROW(parse_run(text, "manifest.json"), UsageError);
+  EXPECT_EQ(parse_saved_run(text, "manifest.json").training.loss_scale_window, 10);
+  EXPECT_THROW(parse_saved_run("[model]\nwidth = 32\nheads = 3\n", "manifest.json"), UsageError)
+      << "no such model";
+}
+
 TEST(ParseRun, NamesTheKeysOfACorpus) {
   EXPECT_EQ(error_of("[data]\ntrain = [\"a\", { path = \"b\", wieght = 2 }]"),
             "run.toml:2: data.train has a corpus with the key 'wieght': did you mean 'weight'?");

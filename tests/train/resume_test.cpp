@@ -255,6 +255,21 @@ TEST_F(Resuming, ASavedLayoutMayContradictItself) {
   EXPECT_NO_THROW(checkpoint::require_same_training(run_of({}), manifest, "c"));
 }
 
+// What adapts a loss scale is no part of a run with a fixed one.
+TEST_F(Resuming, ASavedLossScaleMayContradictItself) {
+  const Flags fixed = {"--training.dtype", "fp16", "--training.loss_scale", "8"};
+  spec::RunSpec saved = run_of(fixed);
+  saved.training.initial_loss_scale = 1024;
+  saved.training.loss_scale_window = 10;
+  saved.training.min_loss_scale = 2;
+  checkpoint::Manifest manifest;
+  manifest.configuration = spec::to_toml(saved);
+  EXPECT_EQ(checkpoint::saved_run(manifest, "c").training, saved.training);
+  EXPECT_NO_THROW(checkpoint::require_same_training(run_of(fixed), manifest, "c"));
+  const spec::RunSpec adapted = run_of({"--training.dtype", "fp16"});
+  EXPECT_THROW(checkpoint::require_same_training(adapted, manifest, "c"), UsageError);
+}
+
 // The lanes of a run without them are those of two workers; the manifest of the newest is not readable.
 TEST_F(Resuming, ABadManifestDoesNotHideTheLanesOfAnOlderOne) {
   const Flags flags = {"--checkpoint.interval", "2"};

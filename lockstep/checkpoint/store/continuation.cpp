@@ -20,6 +20,8 @@ constexpr auto kFreeSections = std::to_array<std::string_view>(
 constexpr auto kFreeKeys =
     std::to_array<std::string_view>({"model.preset", "data.validation", "data.tokenizer", "training.steps",
                                      "training.threads", "comm.train_timeout_seconds"});
+constexpr auto kAdaptingKeys = std::to_array<std::string_view>(
+    {"training.initial_loss_scale", "training.loss_scale_window", "training.min_loss_scale"});
 constexpr auto kBoundKeys =
     std::to_array<std::string_view>({"parallelism.lanes", "parallelism.tensor_lanes"});
 
@@ -27,6 +29,8 @@ constexpr auto kBoundKeys =
 bool is_free(const spec::Key& key, const spec::RunSpec& run) {
   const std::string name = key.full_name();
   if (name == "comm.all_reduce") return run.comm.exact;
+  // A fixed loss scale is not adapted; older versions let these be set beside it.
+  if (std::ranges::find(kAdaptingKeys, name) != kAdaptingKeys.end()) return run.training.loss_scale != 0;
   if (std::ranges::find(kBoundKeys, name) != kBoundKeys.end()) return false;
   return std::ranges::find(kFreeSections, key.section) != kFreeSections.end() ||
          std::ranges::find(kFreeKeys, name) != kFreeKeys.end();
@@ -41,12 +45,8 @@ spec::RunSpec without_paths(spec::RunSpec run) {
 }  // namespace
 
 spec::RunSpec saved_run(const Manifest& manifest, const std::string& path) {
-  // These are no part of its state, and older versions let them contradict each other.
-  const std::vector<std::string> plain = {
-      "--validation.freq=0",          "--parallelism.schedule=1f1b", "--parallelism.virtual_stages=1",
-      "--parallelism.part_blocks=[]", "--checkpoint.enabled=true",   "--checkpoint.resume="};
   try {
-    return spec::parse_run(manifest.configuration, path + "/manifest.json", plain);
+    return spec::parse_saved_run(manifest.configuration, path + "/manifest.json");
   } catch (const UsageError& error) {
     throw DataError(
         fmt::format("{}: the configuration that it was saved with cannot be read: {}", path, error.what()));

@@ -10,9 +10,8 @@
 
 namespace lockstep::checkpoint {
 
-// The run that was saved, but for keys that neither change its numbers nor anybody asks for: what it was
-// validated on, and how its pipeline and its checkpoints were made. DataError naming `path` when the
-// checkpoint's configuration cannot be read.
+// The run that was saved, with keys that have no effect as older versions let them be. DataError naming
+// `path` when the checkpoint's configuration cannot be read.
 spec::RunSpec saved_run(const Manifest& manifest, const std::string& path);
 
 // The run with what it leaves to the number of its workers (lanes, tensor lanes, the global batch) as the
