@@ -164,7 +164,7 @@ void check_loss_scale(const RunSpec& run, const Checker& checker) {
 
 void check_pipeline(const RunSpec& run, const Checker& checker) {
   if (run.parallelism.pipeline != 1) return;
-  for (const char* key : {"parallelism.schedule", "parallelism.virtual_stages", "parallelism.part_blocks"}) {
+  for (const std::string_view key : kStageKeys) {
     checker.require_unused(run, key, "parallelism.pipeline", "2 or more");
   }
 }

@@ -3,8 +3,10 @@
 // What holds between the keys of one run, whatever the number of workers (workload.h has the rest).
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "lockstep/spec/run_spec.h"
 
@@ -12,6 +14,10 @@ namespace lockstep::spec {
 
 // Where keys were set, by full name, for errors.
 using Places = std::map<std::string, std::string, std::less<>>;
+
+// Which say how the stages of a pipeline are made; without effect where there is one.
+inline constexpr std::array<std::string_view, 3> kStageKeys = {
+    "parallelism.schedule", "parallelism.virtual_stages", "parallelism.part_blocks"};
 
 // Replaces the zeros of the model that stand for what follows from other keys. Does nothing the second time.
 void fill_model(RunSpec& run);

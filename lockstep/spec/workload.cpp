@@ -10,6 +10,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/spec/check.h"
 #include "lockstep/spec/key.h"
+#include "lockstep/spec/write.h"
 
 namespace lockstep::spec {
 namespace {
@@ -127,12 +128,26 @@ RunSpec settled(RunSpec run, std::int64_t world) {
   const Mesh mesh = mesh_of(run.parallelism, world);
   run.parallelism.tensor = mesh.size(Axis::tensor);
   run.parallelism.pipeline = mesh.size(Axis::pipeline);
+  // A run may leave the number of stages to the workers, and these may come to one.
+  if (run.parallelism.pipeline == 1) {
+    for (const std::string_view name : kStageKeys) find_key(name)->set(run, default_of(*find_key(name)));
+  }
   check_run(run);
   const Workload workload = workload_of(run, world);
   run.parallelism.lanes = workload.lanes;
   run.parallelism.tensor_lanes = tensor_lanes(run.parallelism);
   run.training.global_batch_size = workload.global_batch_size;
   return run;
+}
+
+std::vector<std::string> flags_without_pipeline() {
+  std::vector<std::string> flags = {"--parallelism.pipeline=1"};
+  for (const std::string_view name : kStageKeys) {
+    const Value value = default_of(*find_key(name));
+    const std::string* text = std::get_if<std::string>(&value);
+    flags.push_back(fmt::format("--{}={}", name, text != nullptr ? *text : toml_of(value)));
+  }
+  return flags;
 }
 
 RunSpec plain_run(RunSpec run) {

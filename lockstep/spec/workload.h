@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lockstep/mesh/mesh.h"
 #include "lockstep/spec/run_spec.h"
@@ -53,8 +55,12 @@ std::int64_t workers_of_replica(const Parallelism& parallelism, std::int64_t wor
 Workload workload_of(const RunSpec& run, std::int64_t world);
 
 // The run with numbers in place of what keys leave to the number of workers: what the resolved configuration
-// of a run says, and what gives the same run on another number of workers. parallelism.data stays.
+// of a run says, and what gives the same run on another number of workers. parallelism.data stays. Where the
+// workers come to one stage, what was said of several is as in a run that sets nothing.
 RunSpec settled(RunSpec run, std::int64_t world);
+
+// Of one stage, whatever a run file or flags before them say of more.
+std::vector<std::string> flags_without_pipeline();
 
 // The settled run as one process computes it with the same bits: nothing is divided, computed again or kept
 // on a disk.

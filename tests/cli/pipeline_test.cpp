@@ -41,6 +41,21 @@ TEST_F(PipelineProgram, StagesTrainAsOneProcessDoes) {
   expect_same_words("stages", "alone");
 }
 
+// The same flags on any number of workers; elastic ones are told what the first of them have settled.
+TEST_F(PipelineProgram, StagesThatAreLeftToTheWorkersMayBeOne) {
+  ASSERT_EQ(train_as("alone", {}).exit_code, 0);
+  const Flags stages = {"--parallelism.pipeline", "-1", "--parallelism.schedule", "zbv"};
+  for (const auto& [run, more] : {std::pair{"one", Flags{}},
+                                  {"elastic", Flags{"--workers", "2", "--parallelism.data", "2"}},
+                                  {"two", Flags{"--workers", "2"}}}) {
+    Flags flags = stages;
+    flags.insert(flags.end(), more.begin(), more.end());
+    const Finished finished = train_as(run, flags);
+    ASSERT_EQ(finished.exit_code, 0) << run << ": " << finished.error_output;
+    expect_same_runs(run, "alone");
+  }
+}
+
 TEST_F(PipelineProgram, StagesBeginWithASavedModel) {
   ASSERT_EQ(train_as("first", {"--training.steps", "2"}).exit_code, 0);
   const Flags further = {"--checkpoint.initial_load_path", folder_.path("first") + "/model",

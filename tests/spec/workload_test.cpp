@@ -6,6 +6,8 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/spec/check.h"
+#include "lockstep/spec/load.h"
+#include "lockstep/spec/write.h"
 
 #include "tests/support/error_of.h"
 
@@ -144,9 +146,25 @@ TEST(Settled, WhatTheSizeOfAnAxisContradictsIsRefused) {
   EXPECT_THAT(error_of<UsageError>([] { settled(run_with({.tensor = -1, .sequence_parallel = true}), 1); }),
               HasSubstr("parallelism.sequence_parallel"));
   EXPECT_EQ(settled(run_with({.tensor = -1, .sequence_parallel = true}), 2).parallelism.tensor, 2);
-  EXPECT_THAT(error_of<UsageError>([] { settled(run_with({.pipeline = -1, .schedule = "zbv"}), 1); }),
-              HasSubstr("parallelism.pipeline = 1"));
-  EXPECT_EQ(settled(run_with({.pipeline = -1, .schedule = "zbv"}), 2).parallelism.pipeline, 2);
+}
+
+// One run file for any number of workers; what is settled can be read again.
+TEST(Settled, OneStageHasNoSchedule) {
+  const RunSpec run = run_with({.pipeline = -1, .schedule = "interleaved", .virtual_stages = 2});
+  EXPECT_EQ(settled(run, 2).parallelism.schedule, "interleaved");
+  EXPECT_EQ(settled(run, 2).parallelism.virtual_stages, 2);
+  const RunSpec alone = settled(run, 1);
+  EXPECT_EQ(alone.parallelism.schedule, "1f1b");
+  EXPECT_EQ(alone.parallelism.virtual_stages, 1);
+  EXPECT_EQ(parse_run(to_toml(alone), "resolved.toml"), alone);
+}
+
+TEST(FlagsWithoutPipeline, ComeBeforeWhatARunSaysOfStages) {
+  const Parallelism parallelism =
+      parse_run("[parallelism]\npipeline = 2\nschedule = \"zbv\"\nvirtual_stages = 2\npart_blocks = [1, 2]",
+                "run.toml", flags_without_pipeline())
+          .parallelism;
+  EXPECT_EQ(parallelism, Parallelism());
 }
 
 TEST(PlainRun, HasTheLanesOfALayoutAndNothingElseOfIt) {

@@ -42,17 +42,23 @@ std::chrono::milliseconds grace_of(const spec::RunSpec& run) {
   return milliseconds_of(run.elastic.grace_seconds);
 }
 
-constexpr std::size_t kSettledWords = 10;
-constexpr std::size_t kDigests = 2;  // of the run, and of what the processor makes of it
+constexpr std::size_t kFewestKeys = 5;  // that settled_keys() gives
+constexpr std::size_t kDigests = 2;     // of the run, and of what the processor makes of it
 
 // What a run leaves to the number of its workers must not change with that.
 std::vector<std::string> settled_keys(const spec::RunSpec& run, int workers) {
   const spec::RunSpec settled = spec::settled(run, workers);
-  return {"--parallelism.tensor",         std::to_string(settled.parallelism.tensor),
-          "--parallelism.pipeline",       std::to_string(settled.parallelism.pipeline),
-          "--parallelism.lanes",          std::to_string(settled.parallelism.lanes),
-          "--parallelism.tensor_lanes",   std::to_string(settled.parallelism.tensor_lanes),
-          "--training.global_batch_size", std::to_string(settled.training.global_batch_size)};
+  const spec::Parallelism& parallelism = settled.parallelism;
+  std::vector<std::string> keys = {
+      fmt::format("--parallelism.tensor={}", parallelism.tensor),
+      fmt::format("--parallelism.pipeline={}", parallelism.pipeline),
+      fmt::format("--parallelism.lanes={}", parallelism.lanes),
+      fmt::format("--parallelism.tensor_lanes={}", parallelism.tensor_lanes),
+      fmt::format("--training.global_batch_size={}", settled.training.global_batch_size)};
+  if (parallelism.pipeline == 1) {
+    for (std::string& flag : spec::flags_without_pipeline()) keys.push_back(std::move(flag));
+  }
+  return keys;
 }
 
 std::vector<std::string> words_of(const WorkerCommand& command, const std::vector<std::string>& more) {
@@ -96,7 +102,7 @@ std::string brief_of(const spec::RunSpec& run, int workers) {
 std::vector<std::string> keys_of(const std::string& brief, const WorkerCommand& command) {
   std::istringstream in(brief);
   std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
-  if (words.size() != kSettledWords + kDigests)
+  if (words.size() < kFewestKeys + kDigests)
     throw UsageError("the coordinator is of another version of lockstep");
   const std::string arithmetic = std::move(words.back());
   words.pop_back();
