@@ -256,6 +256,42 @@ TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
   }
 }
 
+TEST(BenchTrain, OpponentsWithoutStagesHaveNoSchedule) {
+  const Finished finished = run_program({"bench",
+                                         "train",
+                                         "--preset",
+                                         "llama-tiny",
+                                         "--model.layers",
+                                         "2",
+                                         "--model.vocab_size",
+                                         "64",
+                                         "--workers",
+                                         "2",
+                                         "--seq-len",
+                                         "16",
+                                         "--steps",
+                                         "2",
+                                         "--turns",
+                                         "1",
+                                         "--training.global_batch_size",
+                                         "4",
+                                         "--micro-batch",
+                                         "1",
+                                         "--parallelism.pipeline",
+                                         "2",
+                                         "--parallelism.schedule",
+                                         "interleaved",
+                                         "--parallelism.virtual_stages",
+                                         "2",
+                                         "--parallelism.part_blocks",
+                                         "[1, 1, 1, 1]",
+                                         "--against",
+                                         "data-parallel,two-workers,one-process",
+                                         "--json"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_EQ(lines_of(finished).size(), 7U);
+}
+
 TEST(BenchTrain, NeedsAStepAfterTheFirst) {
   for (const char* flag : {"--steps", "--training.steps"}) {
     const Finished finished = run_program({"bench", "train", "--preset", "llama-tiny", flag, "1"});

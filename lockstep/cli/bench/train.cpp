@@ -35,6 +35,11 @@ double median_after_the_first(std::vector<double> steps) {
   return spread_of(std::span(steps).subspan(1)).median;
 }
 
+std::vector<std::string> without_pipeline(std::vector<std::string> flags) {
+  for (std::string& flag : spec::flags_without_pipeline()) flags.push_back(std::move(flag));
+  return flags;
+}
+
 class TrainBench {
  public:
   explicit TrainBench(const TrainBenchOptions& options)
@@ -80,7 +85,7 @@ class TrainBench {
     }
     if (system == "two-workers") return our_turn(output, 2, as_data_parallel(2));
     if (system == "one-process") {
-      return our_turn(output, 1, {"--parallelism.pipeline", "1", "--parallelism.tensor", "1"});
+      return our_turn(output, 1, without_pipeline({"--parallelism.tensor", "1"}));
     }
     return our_turn(output, options_.workers, {});
   }
@@ -100,9 +105,7 @@ class TrainBench {
   }
 
   std::vector<std::string> as_data_parallel(int workers) const {
-    std::vector<std::string> flags = undivided_layers(workers);
-    flags.insert(flags.end(), {"--parallelism.pipeline", "1"});
-    return flags;
+    return without_pipeline(undivided_layers(workers));
   }
 
   TrainTurn our_turn(const std::string& output, int workers, const std::vector<std::string>& flags) const {
