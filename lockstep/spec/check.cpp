@@ -42,8 +42,8 @@ class Checker {
     const Key& key = *find_key(name);
     require(key.get(run) == default_of(key), {name, other},
             fmt::format("{} = {} has no effect with {} = {}: set the latter to {}, or leave the former at {}",
-                        name, toml_of(key.get(run)), other, toml_of(find_key(other)->get(run)), remedy,
-                        toml_of(default_of(key))));
+                        name, toml_of(key, key.get(run)), other, toml_of(find_key(other)->get(run)), remedy,
+                        toml_of(key, default_of(key))));
   }
 
  private:

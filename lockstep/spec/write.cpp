@@ -56,6 +56,11 @@ std::string toml_of(const Value& value) {
   return std::visit(Write{}, value);
 }
 
+std::string toml_of(const Key& key, const Value& value) {
+  const auto& when_auto = key.accepted.when_auto;
+  return when_auto && value == Value(*when_auto) ? quoted("auto") : toml_of(value);
+}
+
 std::string to_toml(const RunSpec& run) {
   std::string text;
   std::string_view section;

@@ -13,6 +13,8 @@ std::string quoted(std::string_view text);
 
 // A value as TOML writes it; numbers with all their bits.
 std::string toml_of(const Value& value);
+// The same of a key, for people: what "auto" stands for is that word again.
+std::string toml_of(const Key& key, const Value& value);
 
 // A run file with every key. Reading it gives an equal RunSpec.
 std::string to_toml(const RunSpec& run);
