@@ -243,8 +243,9 @@ void check_checkpoint(const RunSpec& run, const Checker& checker) {
   checker.require(checkpoint.resume.empty() || is_auto || checkpoint.initial_load_path.empty(),
                   {"checkpoint.resume", "checkpoint.initial_load_path"},
                   fmt::format("checkpoint.resume = {} (--resume) goes on with a run, and "
-                              "checkpoint.initial_load_path = {} (--init-from) begins one: give one of the "
-                              "two",
+                              "checkpoint.initial_load_path = {} (--init-from) begins one: leave one of "
+                              "the two out, or unset it with --checkpoint.resume= or "
+                              "--checkpoint.initial_load_path=",
                               toml_of(checkpoint.resume), toml_of(checkpoint.initial_load_path)));
   if (checkpoint.enabled) return;
   for (const char* key : {"checkpoint.interval", "checkpoint.interval_seconds"}) {

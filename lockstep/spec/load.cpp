@@ -56,6 +56,18 @@ RunSpec checked_run(std::span<const Setting> settings) {
   return run;
 }
 
+// A run goes on with another, or begins with weights: flags that say which are meant, also where the file,
+// such as the resolved one of an earlier run, says the other. With auto both hold.
+void prefer_flags(std::span<const Setting> flags, Checkpoint& checkpoint) {
+  if (checkpoint.resume.empty() || checkpoint.resume == "auto" || checkpoint.initial_load_path.empty())
+    return;
+  const Places given = places_of(flags);
+  const bool resumes = given.contains("checkpoint.resume");
+  const bool begins = given.contains("checkpoint.initial_load_path");
+  if (resumes && !begins) checkpoint.initial_load_path = "";
+  if (begins && !resumes) checkpoint.resume = "";
+}
+
 }  // namespace
 
 RunSpec parse_run(std::string_view text, const std::string& file, std::span<const std::string> key_flags) {
@@ -63,6 +75,7 @@ RunSpec parse_run(std::string_view text, const std::string& file, std::span<cons
   const std::vector<Setting> flags = read_flags(key_flags);
   settings.insert(settings.end(), flags.begin(), flags.end());
   RunSpec run = checked_run(settings);
+  prefer_flags(flags, run.checkpoint);
   check_effects(run, places_of(settings));
   return run;
 }

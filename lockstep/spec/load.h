@@ -11,8 +11,9 @@
 namespace lockstep::spec {
 
 // The run that a file and flags describe: a flag comes before the file, the file before the preset, the
-// preset before the defaults. What follows from other keys is filled in, and keys that contradict each other
-// are refused. UsageError names the place, the key, and what to do.
+// preset before the defaults; so does --resume PATH before an --init-from of the file, and the other way
+// round. What follows from other keys is filled in, and keys that contradict each other are refused.
+// UsageError names the place, the key, and what to do.
 RunSpec load_run(const std::filesystem::path& file, std::span<const std::string> key_flags = {});
 
 // The same from a text that has been read already; `file` is its name in errors. An empty text is a run of

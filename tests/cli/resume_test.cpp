@@ -326,6 +326,26 @@ TEST_F(ResumedProgram, WhatARunBeginsWithIsNotRemovedForIt) {
   EXPECT_EQ(steps_of("whole").size(), 3U);
 }
 
+// Its file names the weights, but what goes on needs none.
+TEST_F(ResumedProgram, ARunThatBeganWithWeightsGoesOnElsewhere) {
+  const auto train_file = [&](const std::string& file, const std::string& run, const Flags& more) {
+    Flags flags = {"train", file, "--validation.freq", "0", "--job.dump_folder", folder_.path(run)};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return run_program(flags);
+  };
+  ASSERT_EQ(train_file(run_, "first", {"--training.steps", "1"}).exit_code, 0);
+  const std::string weights = folder_.path("first") + "/model";
+  ASSERT_EQ(train_file(run_, "begun", {"--training.steps", "2", "--init-from", weights}).exit_code, 0);
+  for (const char* workers : {"1", "2"}) {
+    const std::string run = std::string("on_") + workers;
+    const Finished finished =
+        train_file(folder_.path("begun") + "/resolved.toml", run,
+                   {"--resume", folder_.path("begun"), "--training.steps", "3", "--workers", workers});
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+    EXPECT_THAT(finished.output, HasSubstr("after step 2"));
+  }
+}
+
 TEST_F(ResumedProgram, WeightsGoToHuggingFaceFoldersAndBack) {
   ASSERT_EQ(train_to_the_end("whole", {"--workers", "2", "--training.dtype", "bf16"}).exit_code, 0);
   const std::string model = folder_.path("whole") + "/model";

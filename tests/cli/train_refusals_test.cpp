@@ -184,7 +184,8 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 2), HasSubstr("has 257 tokens"));
   EXPECT_THAT(sentence({"--comm.all_reduce", "halving_doubling", "--workers", "3"}, 2),
               HasSubstr("halving_doubling"));
-  EXPECT_THAT(sentence({"--resume", "runs/a", "--init-from", "runs/b"}, 2), HasSubstr("give one of the two"));
+  EXPECT_THAT(sentence({"--resume", "runs/a", "--init-from", "runs/b"}, 2),
+              HasSubstr("leave one of the two out"));
   EXPECT_THAT(sentence({"--parallelism.schedule", "zbv", "--workers", "2"}, 2),
               HasSubstr("has no effect with parallelism.pipeline = 1"));
   EXPECT_EQ(run_program({"train"}).error_output,

@@ -109,6 +109,9 @@ TEST(Verify, ARunThatIsResumedIsComparedFromItsBeginning) {
   const auto same = nlohmann::json::parse(finished.output);
   EXPECT_EQ(same.at("steps"), 2);
   EXPECT_GT(same.at("compared"), 2);
+  const Finished from_weights = run_program({"verify", run, "--steps", "1", "--checkpoint.resume", done,
+                                             "--checkpoint.initial_load_path", done + "/model"});
+  EXPECT_EQ(from_weights.exit_code, 0) << from_weights.error_output;
 }
 
 TEST(Verify, ADifferenceIsNamed) {

@@ -82,10 +82,33 @@ TEST(CheckRun, ARunGoesOnFromWhatItSaves) {
 }
 
 TEST(CheckRun, ARunIsResumedOrBegun) {
-  EXPECT_EQ(error_of("[checkpoint]\nresume = \"runs/a\"\ninitial_load_path = \"runs/b\""),
-            "run.toml:2: checkpoint.resume = \"runs/a\" (--resume) goes on with a run, and "
-            "checkpoint.initial_load_path = \"runs/b\" (--init-from) begins one: give one of the two");
+  EXPECT_EQ(
+      error_of("[checkpoint]\nresume = \"runs/a\"\ninitial_load_path = \"runs/b\""),
+      "run.toml:2: checkpoint.resume = \"runs/a\" (--resume) goes on with a run, and "
+      "checkpoint.initial_load_path = \"runs/b\" (--init-from) begins one: leave one of the two out, or "
+      "unset it with --checkpoint.resume= or --checkpoint.initial_load_path=");
   EXPECT_NO_THROW(parse_run("[checkpoint]\nresume = \"auto\"\ninitial_load_path = \"runs/b\"", "run.toml"));
+}
+
+TEST(CheckRun, AFlagSaysWhetherARunIsResumedOrBegun) {
+  const std::string resume = "--checkpoint.resume=runs/a";
+  const std::string begin = "--checkpoint.initial_load_path=runs/b";
+  const auto checkpoint_of = [](const std::string& file, const std::vector<std::string>& flags) {
+    return parse_run("[checkpoint]\n" + file, "run.toml", flags).checkpoint;
+  };
+  const Checkpoint resumed = checkpoint_of("initial_load_path = \"runs/c\"", {resume});
+  EXPECT_EQ(resumed.resume, "runs/a");
+  EXPECT_EQ(resumed.initial_load_path, "");
+  const Checkpoint begun = checkpoint_of("resume = \"runs/c\"", {begin});
+  EXPECT_EQ(begun.resume, "");
+  EXPECT_EQ(begun.initial_load_path, "runs/b");
+  const Checkpoint either = checkpoint_of("initial_load_path = \"runs/c\"", {"--checkpoint.resume=auto"});
+  EXPECT_EQ(either.initial_load_path, "runs/c");
+
+  EXPECT_THROW(checkpoint_of("", {resume, begin}), UsageError);
+  const std::string both = "resume = \"runs/a\"\ninitial_load_path = \"runs/b\"";
+  EXPECT_EQ(checkpoint_of(both, {"--checkpoint.resume="}).initial_load_path, "runs/b");
+  EXPECT_EQ(checkpoint_of(both, {"--checkpoint.initial_load_path="}).resume, "runs/a");
 }
 
 // A resolved configuration names every key.

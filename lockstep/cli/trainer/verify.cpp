@@ -135,7 +135,6 @@ int compare(const VerifyOptions& options) {
   run.parallelism.data = -1;
   run.validation.freq = 0;
   run.metrics.enable_trace = false;
-  run.checkpoint.resume = "";  // a run that is there already leaves nothing to compare
   const std::int64_t steps = std::min(options.steps, run.training.steps);
   const RunRecord expected = records_of(spec::plain_run(run), 1, 1, steps).front();
   const std::vector<RunRecord> records = records_of(run, options.workers, options.hosts, steps);
@@ -157,6 +156,8 @@ int verify(const std::vector<std::string>& arguments) {
   const spec::SplitArguments split = spec::split_key_flags(arguments);
   VerifyOptions options;
   options.key_flags = split.key_flags;
+  // A run that is there already leaves nothing to compare; nor does what it says contradict anything.
+  options.key_flags.push_back("--checkpoint.resume=");
   CLI::App app(kVerifySummary, "lockstep verify");
   app.add_option("RUN.toml", options.file, "The run file; every key is also a flag")->required();
   app.add_option("-n,--workers", options.workers, "Processes to compare with one")
