@@ -49,5 +49,17 @@ TEST(WordDifference, IsNotInAddedTokens) {
   EXPECT_EQ(first_difference(added, model_with({"th"})), (WordDifference{257, "he", "th"}));
 }
 
+// Who reads the one as the other finds something else than what was written.
+TEST(WordDifference, IsInAnAddedTokenInThePlaceOfAWord) {
+  const BpeModel words = model_with({"he", "th"});
+  BpeModel added = model_with({"he"});
+  added.tokens.push_back("<user>");
+  added.added.push_back({.id = 258, .text = "<user>"});
+  EXPECT_EQ(first_difference(words, added), (WordDifference{258, "th", "<user>"}));
+  EXPECT_EQ(first_difference(added, words), (WordDifference{258, "<user>", "th"}));
+  added.tokens.back() = added.added.back().text = "th";
+  EXPECT_EQ(first_difference(added, words), std::nullopt) << "the same bytes";
+}
+
 }  // namespace
 }  // namespace lockstep::data

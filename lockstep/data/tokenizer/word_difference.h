@@ -15,8 +15,9 @@ struct WordDifference {
   bool operator==(const WordDifference&) const = default;
 };
 
-// None when each can read what the other has written. Of the same vocabulary programs write the merges and
-// patterns in different ways, and give it more added tokens, or rename these: none of that is a difference.
+// None when each can read the text that the other has written. Of the same vocabulary programs write the
+// merges and patterns in different ways, and give it more added tokens, or rename these: none of that is a
+// difference. An added token in the place of an ordinary word is one.
 std::optional<WordDifference> first_difference(const BpeModel& one, const BpeModel& other);
 
 }  // namespace lockstep::data
