@@ -329,6 +329,8 @@ TEST_F(ReplacedCorpus, LeavesValidationThatItDoesNotReplace) {
   prepare_corpus(how_, *load_tokenizer(folder_.write("t.json", testing::metaspace_file().dump())), ignore);
   EXPECT_EQ(folder_.read("out_validation.tokenizer.json"), bytes_.serialized());
   EXPECT_TRUE(has_validation_of_before(how_)) << "its tokenizer is another one";
+  std::filesystem::resize_file(folder_.path("out_validation.tokenizer.json"), (std::uintmax_t{1} << 28) + 1);
+  EXPECT_TRUE(has_validation_of_before(how_)) << "no tokenizer is as large";
   std::filesystem::remove(folder_.path("out_validation.tokenizer.json"));
   EXPECT_TRUE(has_validation_of_before(how_)) << "nothing tells";
   std::filesystem::remove(folder_.path("out_validation.bin"));

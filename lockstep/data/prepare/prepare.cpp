@@ -289,7 +289,7 @@ bool has_validation_of_before(const PrepareOptions& options) {
   const std::string tokens = validation_prefix_of(options) + ".bin";
   if (options.reader.validation > 0 || !std::filesystem::exists(tokens)) return false;
   const std::string tokenizer = validation_tokenizer_of(options);
-  return !is_file(tokenizer) || tokenizer_content(tokenizer) != tokenizer_content(options.tokenizer_file);
+  return !is_file(tokenizer) || !has_content(tokenizer, tokenizer_content(options.tokenizer_file));
 }
 
 PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,14 @@ std::string tokenizer_content(const std::string& path) {
   if (file.size() > kMaxBytes)
     throw DataError(fmt::format("{}: {} bytes are too many for a tokenizer", path, file.size()));
   return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
+}
+
+bool has_content(const std::string& path, std::string_view content) {
+  try {
+    return std::ranges::equal(MappedFile(path).bytes(), std::as_bytes(std::span(content)));
+  } catch (const UsageError&) {
+    return false;
+  }
 }
 
 std::vector<Token> Tokenizer::encode(std::string_view text) const {
