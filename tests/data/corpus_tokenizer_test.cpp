@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/corpus/corpus_tokenizer.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -81,6 +83,10 @@ TEST_F(CorpusTokenizer, FilesOfOneCorpusAreComparedToo) {
   for (const char* name : {"web_1", "web_2"}) folder_.write(std::string(name) + ".bin", "");
   folder_.write("web_1.tokenizer.json", file_);
   EXPECT_EQ(refusal({"web_*.bin"}), kNone);
+  std::filesystem::create_hard_link(folder_.path("web_1.tokenizer.json"),
+                                    folder_.path("web_2.tokenizer.json"));
+  EXPECT_EQ(refusal({"web_*.bin"}), kNone);
+  std::filesystem::remove(folder_.path("web_2.tokenizer.json"));
   folder_.write("web_2.tokenizer.json", to_hugging_face(byte_model()));
   EXPECT_THAT(refusal({"web_*.bin"}), HasSubstr("web_2.bin was made with another tokenizer than that of "));
   EXPECT_THAT(refusal({""}), HasSubstr("web_2.bin was made with another"));

@@ -94,6 +94,21 @@ std::unique_ptr<TokenSource> open_all(const Pattern& pattern, const CorpusOption
   return std::make_unique<ConcatenatedSource>(std::move(parts));
 }
 
+// Itself, when it names one corpus.
+std::vector<std::string> files_of(const std::string& path) {
+  const auto pattern = pattern_of(path);
+  std::error_code failure;
+  return pattern ? matches(*pattern, failure) : std::vector<std::string>{path};
+}
+
+// What has this name behind a prefix of the file.
+std::optional<std::string> beside(const std::string& file, const char* name) {
+  for (const std::string& prefix : prefixes_of(file)) {
+    if (is_file(prefix + name)) return prefix + name;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ConcatenatedSource::ConcatenatedSource(std::vector<std::unique_ptr<TokenSource>> parts)
@@ -120,23 +135,20 @@ std::unique_ptr<TokenSource> open_corpus(const std::string& path, const CorpusOp
 }
 
 std::vector<TokenizerBeside> tokenizers_beside(const std::string& path) {
-  const auto pattern = pattern_of(path);
-  std::error_code failure;
   std::vector<TokenizerBeside> found;
-  for (const std::string& file : pattern ? matches(*pattern, failure) : std::vector<std::string>{path}) {
+  for (const std::string& file : files_of(path)) {
     for (const char* name : {kJsonTokenizer, kPieceTokenizer}) {
-      const auto prefixes = prefixes_of(file);
-      const auto prefix =
-          std::ranges::find_if(prefixes, [&](const auto& one) { return is_file(one + name); });
-      if (prefix != prefixes.end()) found.push_back({.corpus = file, .file = *prefix + name});
+      if (auto tokenizer = beside(file, name)) {
+        found.push_back({.corpus = file, .file = std::move(*tokenizer)});
+      }
     }
   }
   return found;
 }
 
 std::optional<std::string> tokenizer_beside(const std::string& path) {
-  for (TokenizerBeside& beside : tokenizers_beside(path)) {
-    if (beside.file.ends_with(kJsonTokenizer)) return std::move(beside.file);
+  for (const std::string& file : files_of(path)) {
+    if (auto tokenizer = beside(file, kJsonTokenizer)) return tokenizer;
   }
   return std::nullopt;
 }

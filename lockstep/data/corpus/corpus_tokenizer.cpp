@@ -2,6 +2,8 @@
 #include "lockstep/data/corpus/corpus_tokenizer.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -18,9 +20,19 @@ namespace {
 // Tokenizers that are no copies of each other; most often there is one, which need not be understood.
 using Distinct = std::vector<OwnedTokenizer>;
 
-void add(OwnedTokenizer tokenizer, Distinct& all) {
-  const auto same = std::ranges::find(all, tokenizer.content, &OwnedTokenizer::content);
-  if (same == all.end()) all.push_back(std::move(tokenizer));
+// A corpus may have thousands of files with a copy, or a link, beside each.
+void add(const TokenizerBeside& beside, Distinct& all) {
+  const auto is_copy = [&](const OwnedTokenizer& known) {
+    std::error_code no_file;
+    return std::filesystem::equivalent(beside.file, known.name, no_file) ||
+           has_content(beside.file, known.content);
+  };
+  if (std::ranges::any_of(all, is_copy)) return;
+  all.push_back({.name = beside.file, .owner = beside.corpus, .content = tokenizer_content(beside.file)});
+}
+
+bool is_of_pieces(const std::string& name) {
+  return name.ends_with(".model");
 }
 
 // None when it is of a kind that is not supported.
@@ -72,11 +84,10 @@ void require_same_bytes(const Distinct& all) {
 void require_same_tokenizer(const std::vector<std::string>& corpora,
                             const std::optional<OwnedTokenizer>& expected) {
   Distinct json, pieces;
-  if (expected) json.push_back(*expected);
+  if (expected) (is_of_pieces(expected->name) ? pieces : json).push_back(*expected);
   for (const std::string& corpus : corpora) {
     for (const TokenizerBeside& beside : tokenizers_beside(corpus)) {
-      add({.name = beside.file, .owner = beside.corpus, .content = tokenizer_content(beside.file)},
-          beside.file.ends_with(kJsonTokenizer) ? json : pieces);
+      add(beside, is_of_pieces(beside.file) ? pieces : json);
     }
   }
   require_same_words(json);

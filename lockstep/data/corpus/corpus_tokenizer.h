@@ -11,9 +11,9 @@ namespace lockstep::data {
 
 // A tokenizer, and whose it is.
 struct OwnedTokenizer {
-  std::string name;         // as load_tokenizer() takes it
+  std::string name;         // as load_tokenizer() takes it, or the file of a sentencepiece model
   std::string owner;        // as a sentence calls it
-  std::string content;      // Tokenizer::serialized()
+  std::string content;      // Tokenizer::serialized(), or that of the file
   std::string remedy = {};  // the end of a sentence about others: what else can be done
 };
 
