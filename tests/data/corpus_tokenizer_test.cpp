@@ -66,6 +66,21 @@ TEST_F(CorpusTokenizer, BothSidesAndTheRemedyAreNamed) {
               HasSubstr("token 258 is missing in " + b + ".tokenizer.json, but 'th' in"));
 }
 
+TEST_F(CorpusTokenizer, WordsAreShownAsTheyAreUnlessTheyAreNoText) {
+  const auto sentence = [&](const std::string& one, const std::string& other) {
+    folder_.write("one.tokenizer.json", to_hugging_face(model_with({one})));
+    folder_.write("other.tokenizer.json", to_hugging_face(model_with({other})));
+    return refusal({"one", "other"});
+  };
+  const auto shown = [&](const std::string& one, const std::string& other) {
+    return "token 257 is '" + other + "' in " + folder_.path("other.tokenizer.json") + ", but '" + one +
+           "' in " + folder_.path("one.tokenizer.json");
+  };
+  EXPECT_THAT(sentence("\xD0\xB6", "\xD0\xB4"), HasSubstr(shown("\xD0\xB6", "\xD0\xB4")));
+  EXPECT_THAT(sentence("\xE6\xB5", "\xE6\xB6"), HasSubstr(shown("\\xe6\\xb5", "\\xe6\\xb6")));
+  EXPECT_THAT(sentence("\xC2\x9B", "\x1B["), HasSubstr(shown("\\xc2\\x9b", "\\x1b[")));
+}
+
 TEST_F(CorpusTokenizer, WhatIsExpectedIsComparedFirst) {
   const OwnedTokenizer other = {.name = "bytes",
                                 .owner = "data.tokenizer",

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/suggest.h"
 #include "lockstep/data/corpus/corpus.h"
 #include "lockstep/data/tokenizer/file_content.h"
 #include "lockstep/data/tokenizer/hugging_face.h"
+#include "lockstep/data/tokenizer/utf8.h"
 #include "lockstep/data/tokenizer/word_difference.h"
 
 namespace lockstep::data {
@@ -52,8 +52,33 @@ std::optional<BpeModel> model_of(const OwnedTokenizer& tokenizer) {
                   other.owner, first.owner, difference, first.name, first.remedy));
 }
 
+// A word need not be a whole text, nor one that a terminal should get.
+std::string printable_word(std::string_view word) {
+  constexpr std::size_t kLongestWord = 64;
+  constexpr std::size_t kLongestLetter = 4;
+  std::string shown;
+  for (std::size_t at = 0; at < std::min(word.size(), kLongestWord);) {
+    std::size_t end = at;
+    const bool is_letter = valid_utf8_prefix(word.substr(at, kLongestLetter)) > 0;
+    const char32_t letter = is_letter ? next_code_point(word, end) : 0;
+    if (letter >= 0x20 && (letter < 0x7f || letter > 0x9f)) {
+      shown += word.substr(at, end - at);
+    } else {
+      end = at + 1;
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(word[at]));
+    }
+    at = end;
+  }
+  return word.size() > kLongestWord ? shown + "..." : shown;
+}
+
 std::string described(const std::string& word) {
-  return word.empty() ? "missing" : fmt::format("'{}'", printable_name(word));
+  return word.empty() ? "missing" : fmt::format("'{}'", printable_word(word));
+}
+
+std::string in_words(const WordDifference& difference, const std::string& one, const std::string& other) {
+  return fmt::format("token {} is {} in {}, but {} in {}", difference.token, described(difference.one), one,
+                     described(difference.other), other);
 }
 
 void require_same_words(const Distinct& all) {
@@ -67,9 +92,7 @@ void require_same_words(const Distinct& all) {
       first = &tokenizer;
       words = std::move(*model);
     } else if (const auto difference = first_difference(*model, words)) {
-      refuse(*first, tokenizer,
-             fmt::format("token {} is {} in {}, but {} in {}", difference->token, described(difference->one),
-                         tokenizer.name, described(difference->other), first->name));
+      refuse(*first, tokenizer, in_words(*difference, tokenizer.name, first->name));
     }
   }
 }
