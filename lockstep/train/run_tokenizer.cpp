@@ -4,17 +4,12 @@
 #include <filesystem>
 
 #include "lockstep/base/hash.h"
-#include "lockstep/base/is_file.h"
 #include "lockstep/data/corpus/corpus.h"
-#include "lockstep/data/corpus/corpus_tokenizer.h"
-#include "lockstep/data/tokenizer/file_content.h"
 
 namespace lockstep::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kTokenizer = "tokenizer.json";
 
 std::unique_ptr<data::Tokenizer> load(const spec::Data& data) {
   if (!data.tokenizer.empty()) return data::load_tokenizer(data.tokenizer);
@@ -29,18 +24,8 @@ std::string folder_of(const std::string& tokenizer) {
   std::error_code ignored;
   if (fs::is_directory(tokenizer, ignored)) return tokenizer;
   const fs::path file(tokenizer);
-  if (file.filename() != kTokenizer) return {};
+  if (file.filename() != data::kTokenizerFile) return {};
   return file.has_parent_path() ? file.parent_path().string() : ".";
-}
-
-// All that the run reads.
-std::vector<std::string> corpora_of(const spec::RunSpec& run) {
-  std::vector<std::string> corpora;
-  for (const spec::Corpus& corpus : run.data.train) corpora.push_back(corpus.path);
-  if (run.validation.freq > 0) {
-    for (const spec::Corpus& corpus : run.data.validation) corpora.push_back(corpus.path);
-  }
-  return corpora;
 }
 
 }  // namespace
@@ -67,32 +52,11 @@ checkpoint::FolderTokenizer tokenizer_of(const spec::RunSpec& run, const std::st
 }
 
 std::string digest_of(const checkpoint::FolderTokenizer& found) {
-  if (!found.tokenizer) return "";
-  const std::string text = found.tokenizer->serialized();
-  return to_text(hash_of(std::as_bytes(std::span(text))));
+  return found.tokenizer ? digest_of(found.tokenizer->serialized()) : "";
 }
 
-void require_one_tokenizer(const spec::RunSpec& run, const checkpoint::FolderTokenizer& found) {
-  std::optional<data::OwnedTokenizer> named;
-  if (!run.data.tokenizer.empty()) {
-    named = {.name = run.data.tokenizer,
-             .owner = "data.tokenizer",
-             .content = found.tokenizer->serialized(),
-             .remedy = ", or leave data.tokenizer out"};
-  }
-  data::require_same_tokenizer(corpora_of(run), named);
-}
-
-void require_tokenizer_of_model(const std::string& folder, const std::vector<std::string>& corpora) {
-  const std::string file = (fs::path(folder) / kTokenizer).string();
-  if (!is_file(file)) return;
-  data::require_same_tokenizer(
-      corpora, data::OwnedTokenizer{.name = file, .owner = folder, .content = data::tokenizer_content(file)});
-}
-
-void require_tokenizer_of_first_values(const spec::RunSpec& run) {
-  const std::string& folder = run.checkpoint.initial_load_path;
-  if (!folder.empty()) require_tokenizer_of_model(folder, corpora_of(run));
+std::string digest_of(const std::string& content) {
+  return to_text(hash_of(std::as_bytes(std::span(content))));
 }
 
 }  // namespace lockstep::train

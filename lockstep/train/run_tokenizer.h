@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "lockstep/checkpoint/hugging_face/folder_tokenizer.h"
 #include "lockstep/spec/run_spec.h"
@@ -23,14 +22,6 @@ checkpoint::FolderTokenizer tokenizer_of(const spec::RunSpec& run, const std::st
 
 // Of what tokenizer_of() has found, as checkpoints keep it; empty when that is none.
 std::string digest_of(const checkpoint::FolderTokenizer& found);
-
-// Of what tokenizer_of() has found: UsageError when a corpus that the run reads was made with another one, as
-// data::require_same_tokenizer() tells.
-void require_one_tokenizer(const spec::RunSpec& run, const checkpoint::FolderTokenizer& found);
-
-// Of a folder of weights: UsageError when the corpora were made with another tokenizer than it has; also
-// those of a run that begins with such a folder.
-void require_tokenizer_of_model(const std::string& folder, const std::vector<std::string>& corpora);
-void require_tokenizer_of_first_values(const spec::RunSpec& run);
+std::string digest_of(const std::string& content);  // of the file of one
 
 }  // namespace lockstep::train

@@ -114,6 +114,60 @@ TEST_F(TokenizerOfARun, AModelIsTrainedFurtherOnTokensOfItsOwn) {
   expect_trained("unknown", begin);
 }
 
+TEST_F(TokenizerOfARun, ACheckpointIsTrainedFurtherOnTokensOfItsOwn) {
+  expect_trained("run", {});
+  const std::string run = folder_.path("run");
+  const std::string step = run + "/checkpoints/step-1";
+  const Flags other = {"--data.validation", words_, "--data.train", words_};
+  const auto begin = [&](const std::string& path) {
+    Flags flags = other;
+    flags.insert(flags.end(), {"--init-from", path});
+    return train_into("further", flags);
+  };
+  const std::string sentence =
+      words_ + " was made with another tokenizer than that of " + step + ": token 257 is '";
+  for (const std::string& path : {run, run + "/checkpoints", step}) expect_refusal(begin(path), 2, sentence);
+  // It is still beside the corpus, while that of another run may be in model/.
+  std::filesystem::copy(words_ + ".tokenizer.json", run + "/model/tokenizer.json",
+                        std::filesystem::copy_options::overwrite_existing);
+  expect_refusal(begin(run), 2, sentence);
+  expect_trained("further", {"--init-from", run});
+  rewrite_tokenizer_of(bytes_);
+  expect_trained("unknown", {"--init-from", run, "--data.validation", words_, "--data.train", words_});
+}
+
+TEST_F(TokenizerOfARun, TheOneThatIsNamedMustBeThatOfTheModel) {
+  expect_trained("run", {});
+  for (const char* name : {".bin", ".idx"})
+    std::filesystem::copy(bytes_ + name, folder_.path("foreign") + name);
+  const std::string model = folder_.path("run") + "/model";
+  const std::string named = words_ + ".tokenizer.json";
+  const auto flags = [&](const std::string& tokenizer) {
+    return Flags{"--init-from",       model,
+                 "--data.train",      folder_.path("foreign"),
+                 "--data.validation", folder_.path("foreign"),
+                 "--data.tokenizer",  tokenizer};
+  };
+  expect_refusal(train_into("further", flags(named)), 2,
+                 "data.tokenizer is another tokenizer than that of " + model +
+                     ", which the run begins with: token 257 is '");
+  expect_trained("further", flags("bytes"));
+}
+
+TEST_F(TokenizerOfARun, AModelOfPiecesIsTrainedFurtherOnPiecesOfItsOwn) {
+  expect_trained("run", {});
+  const std::string model = folder_.path("run") + "/model";
+  std::filesystem::remove(model + "/tokenizer.json");
+  std::filesystem::remove(bytes_ + ".tokenizer.json");
+  folder_.write("run/model/tokenizer.model", "pieces");
+  folder_.write("corpus.tokenizer.model", "other pieces");
+  expect_refusal(train_into("further", {"--init-from", model}), 2,
+                 bytes_ + " was made with another tokenizer than that of " + model + ": " + bytes_ +
+                     ".tokenizer.model and " + model + "/tokenizer.model are different files");
+  folder_.write("corpus.tokenizer.model", "pieces");
+  expect_trained("further", {"--init-from", model});
+}
+
 TEST_F(TokenizerOfARun, ARunGoesOnWithTheTokensItWasBegunWith) {
   const Flags begin = {"--checkpoint.interval", "1", "--validation.freq", "0"};
   const auto go_on = [&](const Flags& more) {

@@ -127,6 +127,23 @@ TEST_F(CorpusTokenizer, SentencepieceModelsAreComparedWithEachOther) {
   EXPECT_THAT(refusal({"a", "b", "c"}),
               HasSubstr(": " + folder_.path("c.tokenizer.model") + " and " +
                         folder_.path("b.tokenizer.model") + " are different files; prepare"));
+  const OwnedTokenizer model = {.name = "m/tokenizer.model", .owner = "m", .content = "one"};
+  EXPECT_EQ(refusal({"a", "b"}, model), kNone);
+  EXPECT_EQ(refusal({"a", "c"}, model),
+            folder_.path("c") +
+                " was made with another tokenizer than that of m: " + folder_.path("c.tokenizer.model") +
+                " and m/tokenizer.model are different files; prepare its text again with --tokenizer " +
+                "m/tokenizer.model");
+}
+
+TEST_F(CorpusTokenizer, TwoAreComparedWithoutACorpus) {
+  const OwnedTokenizer one = {.name = "one", .owner = "it", .content = file_};
+  OwnedTokenizer other = {.name = "other", .owner = "that", .content = nlohmann::json::parse(file_).dump()};
+  EXPECT_EQ(difference_between(one, other), std::nullopt);
+  other.content = to_hugging_face(model_with({"he", "an"}));
+  EXPECT_EQ(difference_between(one, other), "token 258 is 'th' in one, but 'an' in other");
+  other.name = "other.model";
+  EXPECT_EQ(difference_between(one, other), std::nullopt) << "another kind";
 }
 
 TEST_F(CorpusTokenizer, CorruptOnesAreBadData) {

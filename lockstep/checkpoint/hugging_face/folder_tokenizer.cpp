@@ -16,10 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
-constexpr const char* kTokenizer = "tokenizer.json";
 
 bool has_tokenizer(const fs::path& folder, const data::Tokenizer& tokenizer) {
-  const fs::path file = folder / kTokenizer;
+  const fs::path file = folder / data::kTokenizerFile;
   return is_file(file) && data::tokenizer_content(file.string()) == tokenizer.serialized();
 }
 
@@ -97,7 +96,7 @@ void keep_companions(const std::string& folder, const FolderTokenizer& tokenizer
   const fs::path into(folder);
   real_disk().make_folder(folder);
   if (tokenizer.tokenizer != nullptr) {
-    write_atomically((into / kTokenizer).string(), tokenizer.tokenizer->serialized());
+    write_atomically((into / data::kTokenizerFile).string(), tokenizer.tokenizer->serialized());
   }
   for (const auto& [name, text] : tokenizer.companions) write_atomically((into / name).string(), text);
   // Last: it says that the others are there.

@@ -19,7 +19,7 @@ inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 // What may stand beside a tokenizer.json, and goes with it.
 inline constexpr std::array<std::string_view, 6> kCompanions = {
     kGenerationConfig,   kTokenizerConfig,      "special_tokens_map.json",
-    "added_tokens.json", "chat_template.jinja", "tokenizer.model"};
+    "added_tokens.json", "chat_template.jinja", data::kPieceFile};
 
 // A tokenizer as a folder of weights has it: with files beside it that lockstep does not need, but others do
 // who open the folder.

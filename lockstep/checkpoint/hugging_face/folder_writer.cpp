@@ -96,7 +96,7 @@ std::string tokenizer_config(const FolderConfig& config, const data::Tokenizer& 
 void write_texts(const fs::path& folder, const FolderConfig& config, const FolderTokenizer& tokenizer) {
   std::map<std::string, std::string> texts = tokenizer.companions;
   if (tokenizer.tokenizer != nullptr) {
-    texts["tokenizer.json"] = tokenizer.tokenizer->serialized();
+    texts[data::kTokenizerFile] = tokenizer.tokenizer->serialized();
     texts.try_emplace(kTokenizerConfig, tokenizer_config(config, *tokenizer.tokenizer));
   }
   texts.try_emplace(kGenerationConfig, to_generation_config_json(config));

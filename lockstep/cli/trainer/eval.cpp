@@ -17,7 +17,7 @@
 #include "lockstep/cli/trainer/rank.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/model_folder.h"
-#include "lockstep/train/run_tokenizer.h"
+#include "lockstep/train/same_tokenizer.h"
 
 namespace lockstep::cli {
 namespace {

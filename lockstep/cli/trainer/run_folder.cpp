@@ -31,6 +31,7 @@
 #include "lockstep/train/first_values.h"
 #include "lockstep/train/model_folder.h"
 #include "lockstep/train/run_tokenizer.h"
+#include "lockstep/train/same_tokenizer.h"
 #include "lockstep/train/settings.h"
 
 namespace lockstep::cli {
@@ -224,7 +225,7 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
     train::require_one_tokenizer(run, tokenizer_);
   }
   if (!goes_on_) {
-    train::require_tokenizer_of_first_values(run);
+    train::require_tokenizer_of_first_values(run, tokenizer_);
     if (tokenizer_.tokenizer) require_fitting(*tokenizer_.tokenizer, run);
   }
   checkpoint::require_replaceable(model_folder());  // better than to find out after training

@@ -117,4 +117,11 @@ void require_same_tokenizer(const std::vector<std::string>& corpora,
   require_same_bytes(pieces);
 }
 
+std::optional<std::string> difference_between(const OwnedTokenizer& one, const OwnedTokenizer& other) {
+  if (one.content == other.content || is_of_pieces(one.name) || is_of_pieces(other.name)) return std::nullopt;
+  const auto words = model_of(one), others = model_of(other);
+  const auto difference = words && others ? first_difference(*words, *others) : std::nullopt;
+  return difference ? std::optional(in_words(*difference, one.name, other.name)) : std::nullopt;
+}
+
 }  // namespace lockstep::data

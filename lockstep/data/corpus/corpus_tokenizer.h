@@ -25,4 +25,7 @@ struct OwnedTokenizer {
 void require_same_tokenizer(const std::vector<std::string>& corpora,
                             const std::optional<OwnedTokenizer>& expected);
 
+// "token 260 is 'he' in A, but 'th' in B"; none when the words are the same, or cannot be compared as above.
+std::optional<std::string> difference_between(const OwnedTokenizer& one, const OwnedTokenizer& other);
+
 }  // namespace lockstep::data

@@ -54,9 +54,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name) {
   std::error_code ignored;
   if (std::filesystem::is_directory(name, ignored)) {
     const std::filesystem::path folder = name;
-    const bool has_other = !std::filesystem::exists(folder / "tokenizer.json") &&
-                           std::filesystem::exists(folder / "tokenizer.model");
-    return load_tokenizer((folder / (has_other ? "tokenizer.model" : "tokenizer.json")).string());
+    const bool has_other =
+        !std::filesystem::exists(folder / kTokenizerFile) && std::filesystem::exists(folder / kPieceFile);
+    return load_tokenizer((folder / (has_other ? kPieceFile : kTokenizerFile)).string());
   }
   if (name.ends_with(".model")) {
     throw UsageError(fmt::format(

@@ -13,6 +13,10 @@
 
 namespace lockstep::data {
 
+// What tokenizers are called in a folder that has one.
+inline constexpr const char* kTokenizerFile = "tokenizer.json";
+inline constexpr const char* kPieceFile = "tokenizer.model";  // of sentencepiece
+
 // Turns text into tokens; holds caches, so each thread has its own. Must not outlive its tokenizer.
 class Encoder {
  public:
