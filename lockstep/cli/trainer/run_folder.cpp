@@ -220,14 +220,13 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
       goes_on_(goes_on || resumes_itself(run)),
       tokenizer_(train::tokenizer_of(
           run, goes_on ? train::kept_tokenizer(run.job.dump_folder) : kept_beside_checkpoint(run))) {
-  if (!goes_on) {
-    require_free(run);
+  if (!goes_on) require_free(run);
+  // One that is resumed, here or from another folder, is held to what its checkpoint says of its samples.
+  if (!goes_on && !train::newest_checkpoint(run.checkpoint, checkpoint_folder(run))) {
     train::require_one_tokenizer(run, tokenizer_);
-  }
-  if (!goes_on_) {
     train::require_tokenizer_of_first_values(run, tokenizer_);
-    if (tokenizer_.tokenizer) require_fitting(*tokenizer_.tokenizer, run);
   }
+  if (!goes_on_ && tokenizer_.tokenizer) require_fitting(*tokenizer_.tokenizer, run);
   checkpoint::require_replaceable(model_folder());  // better than to find out after training
 }
 
