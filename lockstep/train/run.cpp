@@ -185,8 +185,9 @@ class Training::Impl {
     loss_scale_.restore(reached_.progress.loss_scale, reached_.progress.good_steps);
     if (resumed) resumed->is_told_again = is_untold(*resumed);
     if (resumed && hooks_.resumed) hooks_.resumed(*resumed);
-    if (healed && hooks_.healed) hooks_.healed(*healed);
     if (mirror_) mirror_->fill();
+    // Only now can a host be lost without loss, which is what this says.
+    if (healed && hooks_.healed) hooks_.healed(*healed);
     return resumed;
   }
 
