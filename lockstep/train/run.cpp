@@ -121,7 +121,7 @@ class Training::Impl {
                            .wants_to_stop = hooks_.wants_to_stop,
                            .before_save = [this] { compare_copies(); },
                            .saved = hooks_.saved,
-                           .resumed = resumed});
+                           .resumed = resumed && is_own(*resumed) ? resumed : std::nullopt});
     if (healed || (resumed && resumed->is_told_again)) tell_again(boundary);
     bool stopped = (hooks_.only_saves && !is_done()) || left_validation_;
     if (!stopped && !is_done()) stopped = boundary.look();
@@ -225,10 +225,21 @@ class Training::Impl {
 
   // A run that has ended while it validated had saved the step before that, and not told it.
   bool is_untold(const Resumed& resumed) const {
-    std::int64_t untold =
-        resumed.last_step && hooks_.is_untold && hooks_.is_untold(resumed, is_validated(step())) ? 1 : 0;
-    world_.broadcast(as_writable_bytes_of(untold), {.dtype = DType::int64});
-    return untold != 0;
+    return leader_says(resumed.last_step && hooks_.is_untold &&
+                       hooks_.is_untold(resumed, is_validated(step())));
+  }
+
+  // What the run goes on from is in its own folder, where it will be found again.
+  bool is_own(const Resumed& resumed) const {
+    std::error_code is_none;
+    const std::filesystem::path folder = std::filesystem::path(resumed.path).parent_path();
+    return leader_says(std::filesystem::equivalent(folder, hooks_.checkpoints, is_none));
+  }
+
+  bool leader_says(bool what) const {
+    std::int64_t answer = what ? 1 : 0;
+    world_.broadcast(as_writable_bytes_of(answer), {.dtype = DType::int64});
+    return answer != 0;
   }
 
   // The last step: whoever told of it may have been lost before or after that.

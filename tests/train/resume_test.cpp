@@ -206,6 +206,20 @@ TEST_F(Resuming, ThereIsNothingToDoAfterTheLastStep) {
 }
 
 // As with a full disk: those who write nothing end for the same reason.
+// --resume auto looks for it there.
+TEST_F(Resuming, AnotherFolderGetsTheStepThatNothingCameAfter) {
+  train("one", {2}, {}, 3);
+  const spec::RunSpec run = run_of({"--checkpoint.resume", store("one")});
+  test::run_ranks(2, [&](const comm::Communicator& world) {
+    const RunSummary summary =
+        run_training(run, world, {.wants_to_stop = [] { return true; }, .checkpoints = store("other")});
+    EXPECT_TRUE(summary.stopped);
+    EXPECT_EQ(summary.steps, 3);
+  });
+  EXPECT_EQ(newest_hash("other"), newest_hash("one"));
+  EXPECT_EQ(train("other", {2}, {"--checkpoint.resume", "auto"}).resumed_at, 3);
+}
+
 TEST_F(Resuming, WhatIsRaisedAboutTrainedWeightsEndsAllRanks) {
   const spec::RunSpec run = run_of({"--training.steps", "1"});
   test::run_ranks(3, [&](const comm::Communicator& world) {
