@@ -63,15 +63,23 @@ std::vector<std::string> candidates_for(const checkpoint::Checkpoint& from) {
   return files;
 }
 
+// None when it cannot be had: the run that looks for it needs no such file.
+std::optional<std::string> content_of(const std::string& file) {
+  try {
+    if (is_file(file)) return data::tokenizer_content(file);
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
 Owned of_checkpoint(const std::string& folder) {
   const checkpoint::Checkpoint from(folder);
   const std::string& digest = from.manifest().tokenizer_digest;
   if (digest.empty()) return std::nullopt;
   for (const std::string& file : candidates_for(from)) {
-    if (!is_file(file)) continue;
-    std::string content = data::tokenizer_content(file);
-    if (digest_of(content) != digest) continue;
-    return data::OwnedTokenizer{.name = file, .owner = folder, .content = std::move(content)};
+    const auto content = content_of(file);
+    if (!content || digest_of(*content) != digest) continue;
+    return data::OwnedTokenizer{.name = file, .owner = folder, .content = *content};
   }
   return std::nullopt;
 }
