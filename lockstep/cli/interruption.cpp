@@ -92,6 +92,7 @@ void Interruption::watch() {
     if (::poll(&entry, 1, static_cast<int>(left.count())) <= 0) continue;
     if (::read(signals_.get(), &number, 1) != 1 || number == 0) return;
   }
+  handle(SIG_DFL);  // nobody may read what comes now, and a second wish should end that
   std::cerr << "lockstep: " << Interrupted(signal_, what_remains()).what() << "\n" << std::flush;
   std::_Exit(kSignalBase + signal_);
 }

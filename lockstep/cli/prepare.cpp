@@ -201,7 +201,7 @@ int prepare(const PrepareFlags& flags) {
   data::PrepareProgress done;
   {
     interruption.set_what_remains(
-        fmt::format("{} is not complete; the same command goes on with what was done", flags.output));
+        fmt::format("{} is not complete; the same command goes on with what was saved", flags.output));
     ProgressLine line("prepare", interruption);
     done = data::prepare_corpus(options, *tokenizer, std::ref(line));
     interruption.set_what_remains(flags.output + " is complete");

@@ -74,7 +74,7 @@ TEST_F(PreparedPipe, ASignalEndsItWithOneSentence) {
                        "' < " + pipe);
   };
   const std::string sentence =
-      ": " + prefix_ + " is not complete; the same command goes on with what was done\n";
+      ": " + prefix_ + " is not complete; the same command goes on with what was saved\n";
 
   Program busy = start("yes 'and so on'");
   for (int i = 0; i < 3000 && !std::filesystem::exists(prefix_ + ".progress"); ++i) {
