@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/deadline.h"
+#include "lockstep/base/signal_handler.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/rendezvous/open_files.h"
@@ -37,14 +38,16 @@ void pass_on(int number) {
   errno = before;
 }
 
-void handle(void (*handler)(int)) {
+// Those that were ignored stay so.
+template <typename Set>
+void for_all_taken(Set set) {
   for (const int number : kTaken) {
-    if (rendezvous::is_ignored(number)) continue;
-    struct sigaction action = {};
-    action.sa_handler = handler;
-    action.sa_flags = SA_RESTART;
-    ::sigaction(number, &action, nullptr);
+    if (!rendezvous::is_ignored(number)) set(number);
   }
+}
+
+void leave_to_kernel() {
+  for_all_taken([](int number) { std::signal(number, SIG_DFL); });
 }
 
 }  // namespace
@@ -56,12 +59,15 @@ Interruption::Interruption(std::string what_remains) : what_remains_(std::move(w
   to_watcher_ = transport::Descriptor(ends[1]);
   watcher_ = std::jthread([this] { watch(); });
   watcher_descriptor = to_watcher_.get();
-  handle(pass_on);
+  for_all_taken([](int number) { handle_signal(number, pass_on); });
 }
 
 Interruption::~Interruption() {
   // Once it has come, the program ends; a second wish must not hide what it has to say.
-  handle(has_come() ? SIG_IGN : SIG_DFL);
+  if (has_come())
+    for_all_taken([](int number) { std::signal(number, SIG_IGN); });
+  else
+    leave_to_kernel();
   pass_on(0);
   watcher_.join();
   watcher_descriptor = -1;
@@ -92,7 +98,7 @@ void Interruption::watch() {
     if (::poll(&entry, 1, static_cast<int>(left.count())) <= 0) continue;
     if (::read(signals_.get(), &number, 1) != 1 || number == 0) return;
   }
-  handle(SIG_DFL);  // nobody may read what comes now, and a second wish should end that
+  leave_to_kernel();  // nobody may read what comes now, and a second wish should end that
   std::cerr << "lockstep: " << Interrupted(signal_, what_remains()).what() << "\n" << std::flush;
   std::_Exit(kSignalBase + signal_);
 }

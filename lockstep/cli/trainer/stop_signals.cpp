@@ -5,6 +5,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "lockstep/base/signal_handler.h"
 #include "lockstep/rendezvous/signal_inbox.h"
 
 namespace lockstep::cli {
@@ -39,11 +40,7 @@ constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 StopSignals::StopSignals() {
   for (int number : kStopSignals) {
-    if (rendezvous::is_ignored(number)) continue;
-    struct sigaction action = {};
-    action.sa_handler = note_signal;
-    action.sa_flags = SA_RESTART;
-    ::sigaction(number, &action, nullptr);
+    if (!rendezvous::is_ignored(number)) handle_signal(number, note_signal);
   }
 }
 
