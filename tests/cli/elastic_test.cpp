@@ -276,6 +276,7 @@ TEST_F(ElasticProgram, ManyAtOnceComeFromACheckpoint) {
   train_whole();
   Program program(flags_of("many", {"--workers", "4", "--checkpoint.interval", "5"}));
   wait_for_steps("many", 12);
+  wait_for("many", "wrote ");  // one, however slow the disk is
   for (const pid_t worker : workers_of("many")) ::kill(worker, SIGKILL);
   const Finished finished = program.finish();
   expect_whole("many", finished);

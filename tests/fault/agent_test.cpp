@@ -66,19 +66,6 @@ class Agent : public ElasticProgram {
     return flags;
   }
 
-  // Until the run has said this so often.
-  void wait_for(const std::string& run, const std::string& line, std::size_t times = 1) const {
-    const auto said = [&] {
-      std::size_t count = 0;
-      const std::string log = read_file(folder_.path(run) + "/log.txt");
-      for (std::size_t at = log.find(line); at != std::string::npos; at = log.find(line, at + 1)) ++count;
-      return count;
-    };
-    for (int i = 0; i < 3000 && said() < times; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ASSERT_GE(said(), times) << line;
-  }
-
   test::TwoHosts hosts_;
 
  private:
