@@ -123,10 +123,14 @@ data::PrepareOptions options_of(const PrepareFlags& flags) {
   return options;
 }
 
-std::unique_ptr<data::Tokenizer> tokenizer_of(const PrepareFlags& flags, const data::PrepareOptions& options,
-                                              const Interruption& interruption) {
-  if (is_sentencepiece(flags)) return data::load_sentencepiece(flags.tokenizer);
-  if (!flags.train_tokenizer) return data::load_tokenizer(flags.tokenizer);
+std::unique_ptr<data::Tokenizer> given_tokenizer(const PrepareFlags& flags) {
+  return is_sentencepiece(flags) ? data::load_sentencepiece(flags.tokenizer)
+                                 : data::load_tokenizer(flags.tokenizer);
+}
+
+std::unique_ptr<data::Tokenizer> trained_tokenizer(const PrepareFlags& flags,
+                                                   const data::PrepareOptions& options,
+                                                   const Interruption& interruption) {
   ProgressLine line("tokenizer", interruption);
   return std::make_unique<data::BpeTokenizer>(data::train_tokenizer(
       options,
@@ -186,18 +190,25 @@ std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
                             options.tokenizer_file, static_cast<double>(done.bytes) / 1e6, seconds, mb_per_s);
 }
 
+// Whoever writes there says why it cannot.
+void make_folder_of(const std::string& output) {
+  const auto folder = std::filesystem::path(output).parent_path();
+  std::error_code failure;
+  if (!folder.empty()) std::filesystem::create_directories(folder, failure);
+}
+
 int prepare(const PrepareFlags& flags) {
   check(flags);
   Interruption interruption("nothing was written; the same command begins anew");
   const Clock::time_point begin = Clock::now();
   data::PrepareOptions options = options_of(flags);
-  const auto folder = std::filesystem::path(flags.output).parent_path();
-  std::error_code failure;
-  if (!folder.empty()) std::filesystem::create_directories(folder, failure);
-  const auto tokenizer = tokenizer_of(flags, options, interruption);
+  options.reader.while_waiting = [&] { interruption.check(); };
+  const auto tokenizer =
+      flags.train_tokenizer ? trained_tokenizer(flags, options, interruption) : given_tokenizer(flags);
   options.end_of_document = end_of_document(flags, *tokenizer);
   options.tokenizer_file =
       flags.output + (is_sentencepiece(flags) ? data::kPieceTokenizer : data::kJsonTokenizer);
+  make_folder_of(flags.output);
   data::PrepareProgress done;
   {
     interruption.set_what_remains(

@@ -69,12 +69,25 @@ class Supervision {
     drain_output();
     result_.has_begun = control_.has_begun();
     result_.finished = result_.exit_code == 0 && control_.end() && control_.end()->is_finished;
+    if (came_too_late()) finish();
     return result_;
   }
 
  private:
   bool is_over() const { return is_ending() && slots_.running() == 0; }
   bool is_ending() const { return end_by_.has_value(); }
+
+  // The wish to stop has found all workers with everything done.
+  bool came_too_late() const {
+    return is_stopping_ && result_.exit_code == kResumable && result_.output_error == 0 && done_ > 0 &&
+           undone_ == 0;
+  }
+
+  void finish() {
+    result_.finished = true;
+    result_.exit_code = 0;
+    result_.reason.clear();
+  }
 
   void wait_for_event() {
     memory_kills_.look(Clock::now());
@@ -100,8 +113,10 @@ class Supervision {
         // A second one would end them before they have saved.
         if (!has_terminated_) slots_.signal_all(number);
         control_.wind_up();
-        if (!is_ending())
+        if (!is_ending()) {
+          is_stopping_ = true;
           begin_end(kResumable, fmt::format("stopped by signal {}", number), options_.grace_to_finish);
+        }
       } else if (Clock::now() - asked_at_ > kSameWish) {
         result_.exit_code = kSignalBase + number;
         slots_.signal_all(SIGKILL);
@@ -135,6 +150,8 @@ class Supervision {
       const Control::Standing standing = control_.standing(ended.member);
       const std::string failure = describe(ended, standing);
       control_.lose(ended.member, failure);
+      const bool has_done = standing.has_left.value_or(true) && ended.status.ok();
+      if (is_ending()) ++(has_done ? done_ : undone_);
       if (standing.has_left.value_or(ended.status.ok())) {
         note_departure(ended, failure);
       } else if (is_ending()) {
@@ -273,6 +290,10 @@ class Supervision {
   Clock::time_point asked_at_{};
   std::optional<Deadline> end_by_;  // of the present stage of ending
   bool has_terminated_ = false;
+  bool is_stopping_ = false;  // because of a signal
+  // Workers that have ended since the end began, with everything done or not.
+  int done_ = 0;
+  int undone_ = 0;
 };
 
 // What the workers of this host have in common.

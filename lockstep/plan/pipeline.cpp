@@ -9,6 +9,7 @@
 
 #include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/is_file.h"
 #include "lockstep/base/mapped_file.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/schedule/check/pipeline.h"
@@ -27,6 +28,12 @@ schedule::PipelineSpec spec_of(const spec::Parallelism& parallelism, int micro_b
 }
 
 schedule::Pipeline read_schedule(const spec::Parallelism& parallelism) {
+  if (!is_file(parallelism.schedule)) {
+    throw UsageError(
+        fmt::format("parallelism.schedule names the file {}, which is not there; `lockstep schedule show "
+                    "--csv` writes one",
+                    parallelism.schedule));
+  }
   const MappedFile file(parallelism.schedule);
   schedule::Pipeline pipeline = schedule::parse_pipeline_csv(
       {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, parallelism.schedule);

@@ -31,6 +31,11 @@ std::vector<double> numbers_in(const Value& value) {
   return weights;
 }
 
+bool names_nothing(const Value& value) {
+  const auto* corpora = std::get_if<std::vector<Corpus>>(&value);
+  return corpora && std::ranges::any_of(*corpora, [](const Corpus& corpus) { return corpus.path.empty(); });
+}
+
 std::optional<std::string> why_not_a_choice(const Accepted& accepted, const std::string& text) {
   const std::vector<std::string> choices(accepted.choices.begin(), accepted.choices.end());
   if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end())
@@ -75,10 +80,12 @@ std::optional<std::string> why_refused(const Key& key, const Value& value) {
     const Bounds& bounds = accepted.bounds;
     if (inside(bounds, number)) continue;
     const bool is_rounded_out = number > bounds.least && number < bounds.most;
+    const bool is_weight = std::holds_alternative<std::vector<Corpus>>(value);
     return fmt::format(
-        "must be {}, not {}{}", words_for(accepted), number,
+        "must {} {}, not {}{}", is_weight ? "have weights" : "be", words_for(accepted), number,
         is_rounded_out ? fmt::format(", which is {} in fp32", static_cast<float>(number)) : "");
   }
+  if (names_nothing(value)) return "has an empty path: name the corpus, or leave it out";
   if (const auto* text = std::get_if<std::string>(&value)) return why_not_a_choice(accepted, *text);
   return std::nullopt;
 }

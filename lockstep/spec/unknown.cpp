@@ -21,19 +21,27 @@ std::vector<std::string> sections() {
   return names;
 }
 
+std::vector<std::string> keys_of(std::string_view section) {
+  std::vector<std::string> names;
+  for (const Key& key : all_keys()) {
+    if (key.section == section) names.emplace_back(key.name);
+  }
+  return names;
+}
+
 // The full name of the key that was probably meant: one of the same name elsewhere, or a similar one here.
 std::string meant_key(std::string_view section, std::string_view name) {
-  std::vector<std::string> here;
   for (const Key& key : all_keys()) {
     if (key.name == name) return key.full_name();
-    if (key.section == section) here.emplace_back(key.name);
   }
-  const std::string similar = closest(name, here);
+  const std::string similar = closest(name, keys_of(section));
   return similar.empty() ? "" : fmt::format("{}.{}", section, similar);
 }
 
-std::string did_you_mean(const std::string& name) {
-  return name.empty() ? "" : fmt::format("; did you mean '{}'?", name);
+std::string advice_for(std::string_view section, std::string_view name) {
+  const std::string meant = meant_key(section, name);
+  return meant.empty() ? fmt::format("those of [{}] are {}", section, fmt::join(keys_of(section), ", "))
+                       : fmt::format("did you mean '{}'?", meant);
 }
 
 }  // namespace
@@ -54,8 +62,7 @@ const Key& known_key(std::string_view section, std::string_view name, const std:
   check_section(section, place);
   const Key* key = find_key(fmt::format("{}.{}", section, name));
   if (!key) {
-    refuse(place,
-           fmt::format("there is no key '{}.{}'{}", section, name, did_you_mean(meant_key(section, name))));
+    refuse(place, fmt::format("there is no key '{}.{}'; {}", section, name, advice_for(section, name)));
   }
   return *key;
 }

@@ -3,6 +3,9 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
+#include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/data/corpus/corpus.h"
 
@@ -11,8 +14,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::unique_ptr<data::Tokenizer> load_named(const std::string& name) {
+  std::error_code ignored;
+  if (name != "bytes" && !fs::exists(name, ignored)) {
+    throw UsageError(fmt::format(
+        "data.tokenizer names {}, which is not there: give a tokenizer.json, a folder with one or "
+        "'bytes', or leave it out",
+        name));
+  }
+  return data::load_tokenizer(name);
+}
+
 std::unique_ptr<data::Tokenizer> load(const spec::Data& data) {
-  if (!data.tokenizer.empty()) return data::load_tokenizer(data.tokenizer);
+  if (!data.tokenizer.empty()) return load_named(data.tokenizer);
   for (const spec::Corpus& corpus : data.train) {
     if (const auto beside = data::tokenizer_beside(corpus.path)) return data::load_tokenizer(*beside);
   }

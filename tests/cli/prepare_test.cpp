@@ -87,11 +87,27 @@ TEST_F(PreparedPipe, ASignalEndsItWithOneSentence) {
   EXPECT_FALSE(std::filesystem::exists(prefix_ + ".idx"));
 
   std::filesystem::remove(prefix_ + ".progress");
-  Program idle = start("tail -f /dev/null --pid=$$");
-  wait_until_taken(idle.pid(), SIGTERM);
-  ::kill(idle.pid(), SIGTERM);
-  expect_refusal(idle.finish(), 143, "lockstep: interrupted by SIGTERM");
-  EXPECT_FALSE(std::filesystem::exists(prefix_ + ".idx"));
+  const auto stop_idle = [&](const std::string& writer, const std::string& condition) {
+    Program idle = start("(" + writer + "; exec tail -f /dev/null --pid=$$)");
+    wait_until_taken(idle.pid(), SIGTERM);
+    run_shell("while ! " + condition + "; do sleep 0.01; done");
+    ::kill(idle.pid(), SIGTERM);
+    expect_refusal(idle.finish(), 143, "lockstep: interrupted by SIGTERM" + sentence);
+    EXPECT_FALSE(std::filesystem::exists(prefix_ + ".idx"));
+    EXPECT_FALSE(std::filesystem::exists(prefix_ + ".lock"));
+  };
+  // What has come of a text that stalls is kept, and the rest is read when it comes again.
+  const std::string text = "seq 1000000";
+  stop_idle(text + " | head -c 5000000",
+            "[ \"$(stat -c %s '" + prefix_ + ".bin.partial' || echo 0)\" -ge 4000000 ]");
+  EXPECT_TRUE(std::filesystem::exists(prefix_ + ".progress"));
+  const Finished finished = prepare(text);
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr("had been done by an interrupted run"));
+  EXPECT_TRUE(tokens() == run_shell(text).output);
+
+  stop_idle("true", "true");
+  EXPECT_FALSE(std::filesystem::exists(prefix_ + ".progress"));
   EXPECT_EQ(prepare("printf text").exit_code, 0);
   EXPECT_EQ(tokens(), "text");
 }

@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-#include <zlib.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/data/prepare/document_text.h"
 #include "lockstep/data/tokenizer/splitter.h"
 
+#include "tests/data/gzip_of.h"
 #include "tests/data/texts.h"
 #include "tests/support/error_of.h"
 #include "tests/support/files.h"
@@ -21,6 +21,7 @@ using test::error_of;
 using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using testing::gzip_of;
 using ::testing::HasSubstr;
 
 std::vector<Piece> read_all(const std::vector<Input>& inputs, const ReaderOptions& options = {}) {
@@ -44,14 +45,6 @@ std::vector<std::string> documents(const std::vector<Piece>& pieces) {
   }
   EXPECT_FALSE(open);
   return found;
-}
-
-std::string gzip(const std::string& content) {
-  TemporaryFolder folder;
-  gzFile file = gzopen(folder.path("f").c_str(), "wb");
-  gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
-  gzclose(file);
-  return folder.read("f");
 }
 
 TEST(DocumentReader, AFileOfTextIsADocument) {
@@ -108,13 +101,14 @@ TEST(DocumentReader, LinesOfJsonAreDocumentsAndBlankOnesAreNot) {
 
 TEST(DocumentReader, ReadsGzipWhateverTheName) {
   TemporaryFolder folder;
-  const std::vector<Input> inputs = {{folder.write("a.txt", gzip("one") + gzip("two")), InputFormat::text}};
+  const std::vector<Input> inputs = {
+      {folder.write("a.txt", gzip_of("one") + gzip_of("two")), InputFormat::text}};
   EXPECT_THAT(documents(read_all(inputs)), ElementsAre("onetwo"));
 }
 
 TEST(DocumentReader, CorruptGzipIsNamedWithItsOffset) {
   TemporaryFolder folder;
-  const std::string whole = gzip(std::string(100000, 'a') + "b");
+  const std::string whole = gzip_of(std::string(100000, 'a') + "b");
   std::string changed = whole;
   changed[whole.size() - 6] = static_cast<char>(changed[whole.size() - 6] ^ 1);  // in the checksum
   const std::vector<Input> cut = {

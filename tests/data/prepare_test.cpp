@@ -161,15 +161,28 @@ TEST_F(ResumedPrepare, KeepsAllThatWasDoneWhenItIsStopped) {
 }
 
 // Nobody knows whether the text would have gone on.
-TEST_F(ResumedPrepare, StoppedAtTheEndOfTheTextItIsNotComplete) {
-  PrepareOptions how = options(paths_);
+TEST_F(ResumedPrepare, StoppedAtTheEndOfTheTextItKeepsAllButTheLast) {
+  const std::string text = long_text() + long_text();
+  const auto half = text.size() / 2;
+  PrepareOptions how = options({folder_.write("text.txt", text.substr(0, half))});
   how.bytes_between_saves = std::uint64_t{1} << 40;
-  const std::uint64_t all = prepare_corpus(how, bytes_, ignore).bytes;
-  for (const char* name : {"out.bin", "out.idx"}) std::filesystem::remove(folder_.path(name));
-  const std::vector<std::string> before = folder_.names();
   const auto stop = [&](const PrepareProgress& progress) {
-    if (progress.bytes == all) throw std::runtime_error("stop");
+    if (progress.bytes == half) throw std::runtime_error("stop");
   };
+  EXPECT_THROW(prepare_corpus(how, bytes_, stop), std::runtime_error);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("out.idx")));
+  folder_.write("text.txt", text);
+  const PrepareProgress done = prepare_corpus(how, bytes_, ignore);
+  EXPECT_GT(done.resumed_bytes, 0U);
+  EXPECT_LT(done.resumed_bytes, half);
+  EXPECT_TRUE(decoded("out") == text);
+}
+
+TEST_F(ResumedPrepare, StoppedAtTheEndOfOneChunkItLeavesNothing) {
+  PrepareOptions how = options({folder_.write("text.txt", "the end")});
+  how.bytes_between_saves = std::uint64_t{1} << 40;
+  const std::vector<std::string> before = folder_.names();
+  const auto stop = [](const PrepareProgress&) { throw std::runtime_error("stop"); };
   EXPECT_THROW(prepare_corpus(how, bytes_, stop), std::runtime_error);
   EXPECT_THAT(folder_.names(), ::testing::UnorderedElementsAreArray(before));
 }

@@ -268,6 +268,14 @@ TEST_F(Supervisor, ASignalEndsAllAfterTheSameStep) {
   }
 }
 
+TEST_F(Supervisor, ASignalAfterTheLastStepChangesNothing) {
+  ToyRun run(2, {}, {{"TOY_STEP_MS", "0"}, {"TOY_LINGER_MS", "1500"}});
+  while (run.finals().size() < 2) std::this_thread::sleep_for(2ms);
+  ::kill(run.process().pid(), SIGINT);
+  EXPECT_EQ(run.result(), "finished 0 |");
+  EXPECT_THAT(run.finals(), Each(Eq(kFinal)));
+}
+
 TEST_F(Supervisor, ASecondSignalEndsAllAtOnce) {
   ToyRun run(2, {}, {{"TOY_STEP_MS", "600000"}});
   run.await(2, 0);

@@ -10,6 +10,7 @@
 //   TOY_END      exit code to end with at once, before anything else
 //   TOY_END_SLOT the worker of its host that does so; else all
 //   TOY_END_STEP the step after which it does so; "left": kills itself when it has left
+//   TOY_LINGER_MS how long it goes on after it has left
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -42,6 +43,10 @@ volatile std::sig_atomic_t asked_to_stop = 0;
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+void sleep_for(const std::string& ms) {
+  if (!ms.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(ms)));
 }
 
 // Whole or not at all, for somebody reads it at any time.
@@ -121,6 +126,7 @@ class Toy {
     write("final", fmt::format("{} {}", state_.step, state_.number));
     membership_.leave();
     if (is_to_end("left")) std::raise(SIGKILL);
+    sleep_for(variable("TOY_LINGER_MS"));
     return state_.step < steps ? kResumable : 0;
   }
 
@@ -138,9 +144,7 @@ class Toy {
 
   State step(const comm::Communicator& world, bool& stops) {
     write("at", std::to_string(state_.step));
-    if (const std::string time = variable("TOY_STEP_MS"); !time.empty()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(time)));
-    }
+    sleep_for(variable("TOY_STEP_MS"));
     std::array<std::int64_t, 2> sums = {0, asked_to_stop};
     for (int lane = world.rank(); lane < kLanes; lane += world.size()) {
       sums[0] += lane_value(lane, state_.step + 1);

@@ -146,6 +146,9 @@ TEST(ParseRun, NamesFileLineAndTheNearestKey) {
   EXPECT_EQ(
       error_of("[model]\nmicro_batch_size = 3\n"),
       "run.toml:2: there is no key 'model.micro_batch_size'; did you mean 'training.micro_batch_size'?");
+  EXPECT_THAT(
+      error_of("[data]\nfolders = 3"),
+      HasSubstr("there is no key 'data.folders'; those of [data] are train, validation, tokenizer, "));
   EXPECT_EQ(error_of("[trainig]\nsteps = 3\n"),
             "run.toml:1: there is no section [trainig]; did you mean [training]?");
   EXPECT_THAT(error_of("[zzz]\n"),
@@ -191,7 +194,10 @@ TEST(ParseRun, RefusesValuesOutOfRange) {
             "run.toml:2: validation.steps must be 1 to 1073741824, not 4294967296");
   EXPECT_THAT(error_of("[optimizer]\nlr = nan"), HasSubstr("optimizer.lr must be 0 to 1000, not nan"));
   EXPECT_THAT(error_of("[optimizer]\nlr = inf"), HasSubstr("not inf"));
-  EXPECT_THAT(error_of("[data]\ntrain = [{ path = \"a\", weight = 0 }]"), HasSubstr("must be above 0"));
+  EXPECT_THAT(error_of("[data]\ntrain = [{ path = \"a\", weight = 0 }]"),
+              HasSubstr("data.train must have weights above 0 to 1000000000, not 0"));
+  EXPECT_THAT(error_of("[data]\nvalidation = [\"a\", \"\"]"),
+              HasSubstr("data.validation has an empty path: name the corpus, or leave it out"));
   EXPECT_EQ(error_of("[optimizer]\nname = \"adam\""),
             "run.toml:2: optimizer.name must be one of adamw, sgd, not 'adam'; did you mean 'adamw'?");
   EXPECT_THAT(error_of("[model]\npreset = \"gpt2-124\""), HasSubstr("did you mean 'gpt2-124m'?"));

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
-struct gzFile_s;
+struct z_stream_s;
 
 namespace lockstep::data {
 
 // The content of a file, decompressed when it is gzip (told by its first bytes, whatever its name).
 class ByteStream {
  public:
-  // "-" is standard input. UsageError when the file cannot be opened.
-  explicit ByteStream(std::string path);
+  // "-" is standard input. UsageError when the file cannot be opened. `while_waiting` is called several times
+  // a second while a pipe or a terminal has nothing to read; what it raises ends the reading.
+  explicit ByteStream(std::string path, std::function<void()> while_waiting = {});
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
@@ -25,8 +30,19 @@ class ByteStream {
   const std::string& path() const { return path_; }  // as errors call it
 
  private:
+  class Source;
+
+  bool is_gzip();
+  std::size_t read_plain(std::span<char> into);
+  std::size_t read_gzip(std::span<char> into);
+  bool begin_member();
+  std::size_t inflate(std::span<char> into);
+
   std::string path_;
-  gzFile_s* file_;
+  std::unique_ptr<Source> source_;
+  std::optional<bool> is_gzip_;  // once something was read
+  std::unique_ptr<z_stream_s> gzip_;
+  bool within_member_ = false;  // of a gzip file, which may have several
 };
 
 }  // namespace lockstep::data

@@ -2,6 +2,7 @@
 #include "lockstep/data/prepare/prepare.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -98,7 +99,7 @@ class CorpusBuilder {
         callback_(callback),
         lock_(options.output + ".lock"),
         progress_path_(options.output + ".progress"),
-        reader_(std::make_unique<DocumentReader>(options.inputs, options.reader)) {
+        reader_(new_reader()) {
     done_.settings = settings_hash(options, tokenizer);
   }
 
@@ -117,6 +118,23 @@ class CorpusBuilder {
 
  private:
   void write_all() {
+    try {
+      add_all();
+    } catch (...) {
+      if (is_stopped_ && unsaved_bytes_ > 0) keep();
+      throw;
+    }
+    if (progress().train.documents == 0) {
+      throw UsageError(
+          fmt::format("{}: there is no document to write: the inputs hold no text, or --validation "
+                      "takes all of it",
+                      options_.output));
+    }
+    save(now());
+    replace_old();
+  }
+
+  void add_all() {
     ordered_parallel(
         options_.threads, [&] { return reader_->next(); },
         [&] {
@@ -125,19 +143,29 @@ class CorpusBuilder {
           };
         },
         [&](const EncodedChunk& chunk) {
-          if (done_.chunks > 0) report();
+          // Before it is added: those until now are whole, as nobody knows of the last one.
+          if (done_.chunks > 0) ask([&] { callback_(progress()); });
           add(chunk);
         });
-    // The text may have ended because whoever has interrupted this has ended its writer, too.
-    callback_(progress());
-    if (progress().train.documents == 0) {
-      throw UsageError(
-          fmt::format("{}: there is no document to write: the inputs hold no text, or --validation "
-                      "takes all of it",
-                      options_.output));
+    has_read_all_ = true;
+    ask([&] { callback_(progress()); });
+  }
+
+  // Whether somebody wants this to end: they raise something.
+  template <typename Callback>
+  void ask(Callback&& callback) {
+    try {
+      callback();
+    } catch (...) {
+      is_stopped_ = true;
+      throw;
     }
-    save();
-    replace_old();
+  }
+
+  // The text may have ended because whoever has stopped this has ended its writer, too.
+  void keep() {
+    const SavedProgress whole = has_read_all_ ? before_last_ : now();
+    if (whole.chunks > 0) save(whole);
   }
 
   // What can fail for want of room comes before the old corpus goes; behind it there are only renames.
@@ -209,7 +237,13 @@ class CorpusBuilder {
                         progress_path_));
       }
     }
-    reader_ = std::make_unique<DocumentReader>(options_.inputs, options_.reader);
+    reader_ = new_reader();
+  }
+
+  std::unique_ptr<DocumentReader> new_reader() {
+    ReaderOptions reader = options_.reader;
+    if (reader.while_waiting) reader.while_waiting = [this] { ask(options_.reader.while_waiting); };
+    return std::make_unique<DocumentReader>(options_.inputs, reader);
   }
 
   bool has_partial_files(const SavedProgress& saved) const {
@@ -227,6 +261,7 @@ class CorpusBuilder {
   }
 
   void add(const EncodedChunk& chunk) {
+    before_last_ = now();
     std::span<const Token> left = chunk.tokens;
     for (const auto& sequence : chunk.sequences) {
       (sequence.validation ? *validation_ : *train_).add(left.first(sequence.tokens), sequence.ends_document);
@@ -236,27 +271,21 @@ class CorpusBuilder {
     done_.digest = chunk.digest;
     done_.bytes += chunk.bytes;
     unsaved_bytes_ += chunk.bytes;
-    if (unsaved_bytes_ >= options_.bytes_between_saves) save();
+    if (unsaved_bytes_ >= options_.bytes_between_saves) save(now());
   }
 
-  // Before another chunk: those until now are whole, as nobody knows of the last one.
-  void report() {
-    try {
-      callback_(progress());
-    } catch (...) {
-      if (unsaved_bytes_ > 0) save();
-      throw;
-    }
+  // With what was written until now.
+  SavedProgress now() const {
+    SavedProgress progress = done_;
+    progress.train = train_->mark();
+    if (validation_) progress.validation = validation_->mark();
+    return progress;
   }
 
-  void save() {
-    done_.train = train_->mark();
+  void save(const SavedProgress& progress) {
     train_->save();
-    if (validation_) {
-      done_.validation = validation_->mark();
-      validation_->save();
-    }
-    save_progress(progress_path_, done_);
+    if (validation_) validation_->save();
+    save_progress(progress_path_, progress);
     is_saved_ = true;
     unsaved_bytes_ = 0;
   }
@@ -273,7 +302,10 @@ class CorpusBuilder {
   std::string progress_path_;
   bool is_saved_ = false;  // some of it, to go on with
   std::unique_ptr<DocumentReader> reader_;
-  SavedProgress done_;
+  SavedProgress done_;         // but for the marks, which the writers have
+  SavedProgress before_last_;  // before the last chunk was added
+  bool has_read_all_ = false;
+  std::atomic<bool> is_stopped_ = false;
   std::uint64_t resumed_bytes_ = 0;
   std::uint64_t unsaved_bytes_ = 0;
   std::optional<MegatronWriter> train_, validation_;
