@@ -72,7 +72,11 @@ class ByteStream::Source {
   // A read() that waits could be ended by nobody.
   void await() const {
     pollfd entry = {fd_, POLLIN, 0};
-    while (while_waiting_ && ::poll(&entry, 1, kPollMilliseconds) == 0) while_waiting_();
+    const auto has_nothing = [&] {
+      const int ready = ::poll(&entry, 1, kPollMilliseconds);
+      return ready == 0 || (ready < 0 && errno == EINTR);
+    };
+    while (while_waiting_ && has_nothing()) while_waiting_();
   }
 
   [[noreturn]] void fail() const {
