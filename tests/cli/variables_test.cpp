@@ -2,10 +2,9 @@
 #include "lockstep/cli/variables.h"
 
 #include <filesystem>
-#include <iterator>
-#include <regex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,15 +24,24 @@ TEST(Variables, ThatNothingReadsAreNamed) {
                           "LOCKSTEP_UNRELATED_THING is set, but nothing reads it"));
 }
 
+// Those that stand between quotes. By hand: GCC 12 warns of <regex> when it compiles for the sanitizers.
+std::set<std::string> variables_in(const std::string& text) {
+  const std::string begin = "\"LOCKSTEP_";
+  std::set<std::string> found;
+  for (std::size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + 1)) {
+    const std::size_t end = text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", at + 1);
+    if (end != text.npos && text[end] == '"' && end > at + begin.size())
+      found.insert(text.substr(at + 1, end - at - 1));
+  }
+  return found;
+}
+
 TEST(Variables, AreThoseThatTheSourcesName) {
   std::set<std::string> named;
-  const std::regex variable("\"(LOCKSTEP_[A-Z0-9_]+)\"");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(LOCKSTEP_SOURCES)) {
     const std::filesystem::path& path = entry.path();
     if ((path.extension() != ".cpp" && path.extension() != ".h") || path.stem() == "variables") continue;
-    const std::string text = test::read_file(path);
-    for (std::sregex_iterator match(text.begin(), text.end(), variable), end; match != end; ++match)
-      named.insert((*match)[1]);
+    named.merge(variables_in(test::read_file(path)));
   }
   const std::vector<std::string> known = known_variables();
   EXPECT_EQ(named, std::set<std::string>(known.begin(), known.end()));
