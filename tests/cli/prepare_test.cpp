@@ -93,7 +93,6 @@ TEST_F(PreparedPipe, ASignalEndsItWithOneSentence) {
     run_shell("while ! " + condition + "; do sleep 0.01; done");
     ::kill(idle.pid(), SIGTERM);
     expect_refusal(idle.finish(), 143, "lockstep: interrupted by SIGTERM" + sentence);
-    EXPECT_FALSE(std::filesystem::exists(prefix_ + ".idx"));
     EXPECT_FALSE(std::filesystem::exists(prefix_ + ".lock"));
   };
   // What has come of a text that stalls is kept, and the rest is read when it comes again.
@@ -101,6 +100,7 @@ TEST_F(PreparedPipe, ASignalEndsItWithOneSentence) {
   stop_idle(text + " | head -c 5000000",
             "[ \"$(stat -c %s '" + prefix_ + ".bin.partial' || echo 0)\" -ge 4000000 ]");
   EXPECT_TRUE(std::filesystem::exists(prefix_ + ".progress"));
+  EXPECT_FALSE(std::filesystem::exists(prefix_ + ".idx"));
   const Finished finished = prepare(text);
   EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("had been done by an interrupted run"));
