@@ -238,7 +238,8 @@ TEST_F(PipelineProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
             two + " is a schedule of 2 micro-batches, but a worker has 8 in a step (its lanes x "
                   "training.global_batch_size / (lanes x training.micro_batch_size))"},
            {"2", "2", "schedule", missing,
-            "parallelism.schedule names the file " + missing + ", which is not there"},
+            "parallelism.schedule names the file " + missing +
+                ", which is not there; `lockstep schedule show --csv` writes one"},
        }) {
     expect_refusal(train_as("refused", {"--workers", mistake.workers, "--parallelism.pipeline",
                                         mistake.stages, "--parallelism." + mistake.key, mistake.value}),
