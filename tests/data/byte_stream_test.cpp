@@ -2,6 +2,7 @@
 #include "lockstep/data/prepare/byte_stream.h"
 
 #include <array>
+#include <cstdint>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -42,7 +43,7 @@ std::string read_all(const std::string& path, std::size_t bytes) {
 TEST(ByteStream, IsTheFileOrWhatItsMembersHold) {
   TemporaryFolder folder;
   std::string large;
-  for (int i = 0; large.size() < (std::size_t{1} << 20); ++i) large += std::to_string(i * i) + "\n";
+  for (std::uint64_t i = 0; large.size() < (std::size_t{1} << 20); ++i) large += std::to_string(i * i) + "\n";
   for (const std::string& content : {std::string(), std::string("\x1f"), std::string("\x1f text"), large}) {
     const std::string plain = folder.write("plain", content);
     const std::string gzip = folder.write("gzip", gzip_of(content));
