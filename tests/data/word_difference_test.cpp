@@ -53,7 +53,7 @@ TEST(WordDifference, IsNotInAddedTokens) {
 TEST(WordDifference, IsInAnAddedTokenInThePlaceOfAWord) {
   const BpeModel words = model_with({"he", "th"});
   BpeModel added = model_with({"he"});
-  added.tokens.push_back("<user>");
+  added.tokens.emplace_back("<user>");
   added.added.push_back({.id = 258, .text = "<user>"});
   EXPECT_EQ(first_difference(words, added), (WordDifference{258, "th", "<user>"}));
   EXPECT_EQ(first_difference(added, words), (WordDifference{258, "<user>", "th"}));

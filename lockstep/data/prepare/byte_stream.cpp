@@ -93,7 +93,7 @@ class ByteStream::Source {
   bool at_end_ = false;
 };
 
-ByteStream::ByteStream(std::string path, std::function<void()> while_waiting)
+ByteStream::ByteStream(const std::string& path, std::function<void()> while_waiting)
     : path_(path == "-" ? "standard input" : path),
       source_(std::make_unique<Source>(path, path_, std::move(while_waiting))) {}
 

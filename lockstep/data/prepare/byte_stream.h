@@ -18,7 +18,7 @@ class ByteStream {
  public:
   // "-" is standard input. UsageError when the file cannot be opened. `while_waiting` is called several times
   // a second while a pipe or a terminal has nothing to read; what it raises ends the reading.
-  explicit ByteStream(std::string path, std::function<void()> while_waiting = {});
+  explicit ByteStream(const std::string& path, std::function<void()> while_waiting = {});
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
