@@ -202,7 +202,7 @@ int prepare(const PrepareFlags& flags) {
   Interruption interruption("nothing was written; the same command begins anew");
   const Clock::time_point begin = Clock::now();
   data::PrepareOptions options = options_of(flags);
-  options.reader.while_waiting = [&] { interruption.check(); };
+  options.reader.while_reading = [&] { interruption.check(); };
   const auto tokenizer =
       flags.train_tokenizer ? trained_tokenizer(flags, options, interruption) : given_tokenizer(flags);
   options.end_of_document = end_of_document(flags, *tokenizer);

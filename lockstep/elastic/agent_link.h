@@ -45,6 +45,7 @@ class AgentLink final : public Control {
   void lose(MemberId member, const std::string& reason) override;
   std::vector<Fence> take_fences() override;
   bool has_begun() const override { return true; }
+  bool has_all_steps() const override { return false; }
   const std::optional<End>& end() const override { return end_; }
   // Nothing is known here but how it ends.
   Standing standing(MemberId) const override;

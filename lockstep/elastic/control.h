@@ -40,6 +40,8 @@ class Control {
   // Whether workers have had a state to train from: then they tell how the run ends. True where that is not
   // known.
   virtual bool has_begun() const = 0;
+  // Whether the run has done its last step; false where that is not known.
+  virtual bool has_all_steps() const = 0;
   // Set once the run is over.
   virtual const std::optional<End>& end() const = 0;
 

@@ -367,6 +367,11 @@ std::vector<Fence> CoordinatorServer::take_fences() {
   return std::exchange(fences_, {});
 }
 
+bool CoordinatorServer::has_all_steps() const {
+  const std::int64_t last = options_.coordinator.last_step;
+  return last == kNoStep ? end_ && end_->is_finished : coordinator_.decided() >= last;
+}
+
 Control::Standing CoordinatorServer::standing(MemberId member) const {
   const auto found = known_.find(member);
   if (found == known_.end()) return {};

@@ -53,6 +53,7 @@ class CoordinatorServer final : public Control {
   void lose(MemberId member, const std::string& reason) override;
   std::vector<Fence> take_fences() override;
   bool has_begun() const override { return has_begun_; }
+  bool has_all_steps() const override;
   const std::optional<End>& end() const override { return end_; }
   Standing standing(MemberId member) const override;
   bool has_others() const override { return !agents_.empty(); }

@@ -79,8 +79,8 @@ class Supervision {
 
   // The wish to stop has found all workers with everything done.
   bool came_too_late() const {
-    return is_stopping_ && result_.exit_code == kResumable && result_.output_error == 0 && done_ > 0 &&
-           undone_ == 0;
+    return is_stopping_ && result_.exit_code == kResumable && result_.output_error == 0 &&
+           control_.has_all_steps() && any_done_ && !any_undone_;
   }
 
   void finish() {
@@ -151,7 +151,7 @@ class Supervision {
       const std::string failure = describe(ended, standing);
       control_.lose(ended.member, failure);
       const bool has_done = standing.has_left.value_or(true) && ended.status.ok();
-      if (is_ending()) ++(has_done ? done_ : undone_);
+      if (is_ending()) (has_done ? any_done_ : any_undone_) = true;
       if (standing.has_left.value_or(ended.status.ok())) {
         note_departure(ended, failure);
       } else if (is_ending()) {
@@ -291,9 +291,9 @@ class Supervision {
   std::optional<Deadline> end_by_;  // of the present stage of ending
   bool has_terminated_ = false;
   bool is_stopping_ = false;  // because of a signal
-  // Workers that have ended since the end began, with everything done or not.
-  int done_ = 0;
-  int undone_ = 0;
+  // Of the workers that have ended since the end began.
+  bool any_done_ = false;
+  bool any_undone_ = false;
 };
 
 // What the workers of this host have in common.

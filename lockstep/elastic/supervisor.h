@@ -65,7 +65,8 @@ struct AgentOptions {
 
 struct SupervisorResult {
   bool finished = false;  // everything was done
-  // 0; 75 when the run can go on later; that of a worker that made a mistake; 128 + the second signal.
+  // 0, also when a signal came after the last step; 75 when the run can go on later; that of a worker that
+  // made a mistake; 128 + the second signal.
   int exit_code = 0;
   std::string reason;  // one sentence; empty when finished
   // "rank 2 (node7, pid 77) was killed by signal 9 (Killed) after step 12 was decided"; may be empty

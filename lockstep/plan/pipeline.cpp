@@ -2,6 +2,7 @@
 #include "lockstep/plan/pipeline.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -9,7 +10,6 @@
 
 #include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
-#include "lockstep/base/is_file.h"
 #include "lockstep/base/mapped_file.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/schedule/check/pipeline.h"
@@ -28,7 +28,9 @@ schedule::PipelineSpec spec_of(const spec::Parallelism& parallelism, int micro_b
 }
 
 schedule::Pipeline read_schedule(const spec::Parallelism& parallelism) {
-  if (!is_file(parallelism.schedule)) {
+  std::error_code ignored;
+  if (std::filesystem::status(parallelism.schedule, ignored).type() ==
+      std::filesystem::file_type::not_found) {
     throw UsageError(
         fmt::format("parallelism.schedule names the file {}, which is not there; `lockstep schedule show "
                     "--csv` writes one",

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::unique_ptr<data::Tokenizer> load_named(const std::string& name) {
   std::error_code ignored;
-  if (name != "bytes" && !fs::exists(name, ignored)) {
+  if (name != "bytes" && fs::status(name, ignored).type() == fs::file_type::not_found) {
     throw UsageError(fmt::format(
         "data.tokenizer names {}, which is not there: give a tokenizer.json, a folder with one or "
         "'bytes', or leave it out",

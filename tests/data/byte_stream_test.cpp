@@ -68,7 +68,7 @@ TEST(ByteStream, CompressedDataThatEndsAnywhereIsCutOff) {
   }
 }
 
-TEST(ByteStream, AsksWhileAPipeHasNothing) {
+TEST(ByteStream, AsksBeforeEachPartAndWhileAPipeHasNothing) {
   TemporaryFolder folder;
   const std::string path = folder.path("pipe");
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -76,16 +76,29 @@ TEST(ByteStream, AsksWhileAPipeHasNothing) {
   std::jthread opening([&] { writer.open(path); });
   int asked = 0;
   ByteStream stream(path, [&] {
-    if (++asked == 1) writer << "two" << std::flush;
-    if (asked == 3) throw std::runtime_error("enough");
+    ++asked;
+    if (asked == 3) writer << "two" << std::flush;
+    if (asked == 5) throw std::runtime_error("enough");
   });
   opening.join();
   writer << "one " << std::flush;
   std::array<char, 7> both{};
   EXPECT_EQ(stream.read(both), both.size());
   EXPECT_EQ(std::string(both.data(), both.size()), "one two");
-  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(asked, 3) << "before each part, and once while there was none";
   std::array<char, 1> more{};
+  EXPECT_EQ(error_of<std::runtime_error>([&] { stream.read(more); }), "enough");
+}
+
+TEST(ByteStream, AsksWhileAPipeHasNoWriter) {
+  TemporaryFolder folder;
+  const std::string path = folder.path("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::array<char, 1> more{};
+  int asked = 0;
+  ByteStream stream(path, [&] {
+    if (++asked == 2) throw std::runtime_error("enough");
+  });
   EXPECT_EQ(error_of<std::runtime_error>([&] { stream.read(more); }), "enough");
 }
 

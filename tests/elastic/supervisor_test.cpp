@@ -269,11 +269,24 @@ TEST_F(Supervisor, ASignalEndsAllAfterTheSameStep) {
 }
 
 TEST_F(Supervisor, ASignalAfterTheLastStepChangesNothing) {
-  ToyRun run(2, {}, {{"TOY_STEP_MS", "0"}, {"TOY_LINGER_MS", "1500"}});
+  ToyRun run(2, {fmt::format("last_step={}", kSteps)}, {{"TOY_STEP_MS", "0"}, {"TOY_LINGER_MS", "1500"}});
   while (run.finals().size() < 2) std::this_thread::sleep_for(2ms);
   ::kill(run.process().pid(), SIGINT);
   EXPECT_EQ(run.result(), "finished 0 |");
   EXPECT_THAT(run.finals(), Each(Eq(kFinal)));
+}
+
+// Who is dismissed then has done nothing wrong, and ends with 0.
+TEST_F(Supervisor, ASignalWhileTooFewAreThereLeavesTheRunUnfinished) {
+  ToyRun run(2, {fmt::format("last_step={}", kSteps), "min_workers=2", "restart_workers=0",
+                 "join_timeout_ms=3600000"});
+  ::kill(run.await(2, 5).front(), SIGKILL);
+  while (run.decisions().back().members.size() == 2 && run.running().size() == 2)
+    std::this_thread::sleep_for(2ms);
+  std::this_thread::sleep_for(200ms);  // until the other has asked for a place
+  ::kill(run.process().pid(), SIGTERM);
+  EXPECT_THAT(run.result(), StartsWith("stopped 75 stopped by signal 15"));
+  EXPECT_THAT(run.finals(), IsEmpty());
 }
 
 TEST_F(Supervisor, ASecondSignalEndsAllAtOnce) {

@@ -29,6 +29,7 @@ void set(SupervisorOptions& options, std::string_view name, int value) {
   if (name == "restart_workers") options.workers.restart_workers = value != 0;
   if (name == "port") options.listen = transport::Address{"127.0.0.1", static_cast<std::uint16_t>(value), {}};
   if (name == "expected") options.expected = value;
+  if (name == "last_step") options.last_step = value;
 }
 
 int main_of_supervisor(std::span<char*> arguments) {

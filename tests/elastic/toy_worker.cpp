@@ -10,7 +10,7 @@
 //   TOY_END      exit code to end with at once, before anything else
 //   TOY_END_SLOT the worker of its host that does so; else all
 //   TOY_END_STEP the step after which it does so; "left": kills itself when it has left
-//   TOY_LINGER_MS how long it goes on after it has left
+//   TOY_LINGER_MS how long it goes on after its last step before it leaves
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -124,9 +124,9 @@ class Toy {
       if (decision.regroup && state_.step < steps && !stops) return std::nullopt;
     }
     write("final", fmt::format("{} {}", state_.step, state_.number));
+    sleep_for(variable("TOY_LINGER_MS"));
     membership_.leave();
     if (is_to_end("left")) std::raise(SIGKILL);
-    sleep_for(variable("TOY_LINGER_MS"));
     return state_.step < steps ? kResumable : 0;
   }
 
@@ -170,6 +170,7 @@ int main_of_worker() {
     return Toy().run();
   } catch (const Dismissed& dismissed) {
     std::cerr << "dismissed: " << dismissed.what() << std::endl;
+    if (dismissed.is_over()) return 0;
   } catch (const CommError& error) {
     std::cerr << error.what() << std::endl;
   }

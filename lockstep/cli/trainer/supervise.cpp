@@ -203,6 +203,7 @@ int launch_once(const spec::RunSpec& run, const WorkerCommand& command) {
   options.environment = rendezvous::process_environment();
   options.grace_after_signal = grace_of(run);
   const rendezvous::LaunchResult result = rendezvous::launch(options);
+  if (result.all_succeeded) return kDone;  // a signal may have come too late
   if (result.interrupted_by != 0 && result.exit_code() == kInterrupted) return kInterrupted;
   require_success(result);
   return kDone;

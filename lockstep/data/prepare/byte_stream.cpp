@@ -33,11 +33,13 @@ bool begins_gzip(std::span<const char> bytes) {
 // What the file holds, as it is.
 class ByteStream::Source {
  public:
-  Source(const std::string& file, std::string name, std::function<void()> while_waiting)
+  Source(const std::string& file, std::string name, std::function<void()> while_reading)
       : name_(std::move(name)),
-        while_waiting_(std::move(while_waiting)),
-        fd_(file == "-" ? ::dup(STDIN_FILENO) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+        while_reading_(std::move(while_reading)),
+        // Does not wait for somebody to open the other end of a pipe.
+        fd_(file == "-" ? ::dup(STDIN_FILENO) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (fd_ < 0) fail();
+    if (file != "-") ::fcntl(fd_, F_SETFL, 0);
   }
   ~Source() { ::close(fd_); }
   Source(const Source&) = delete;
@@ -69,14 +71,14 @@ class ByteStream::Source {
     loaded_ += static_cast<std::uint64_t>(got);
   }
 
-  // A read() that waits could be ended by nobody.
+  // A read() that waits could be ended by nobody, and finds the end of a pipe that has no writer yet.
   void await() const {
     pollfd entry = {fd_, POLLIN, 0};
-    const auto has_nothing = [&] {
-      const int ready = ::poll(&entry, 1, kPollMilliseconds);
-      return ready == 0 || (ready < 0 && errno == EINTR);
-    };
-    while (while_waiting_ && has_nothing()) while_waiting_();
+    int ready = 0;
+    do {
+      if (while_reading_) while_reading_();
+      ready = ::poll(&entry, 1, kPollMilliseconds);
+    } while (ready == 0 || (ready < 0 && errno == EINTR));
   }
 
   [[noreturn]] void fail() const {
@@ -84,18 +86,18 @@ class ByteStream::Source {
   }
 
   std::string name_;
-  std::function<void()> while_waiting_;
-  int fd_;
+  std::function<void()> while_reading_;
   std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
   std::size_t begin_ = 0;  // of what was not taken yet
   std::size_t end_ = 0;
   std::uint64_t loaded_ = 0;
   bool at_end_ = false;
+  int fd_;  // the last, for nothing fails behind it
 };
 
-ByteStream::ByteStream(const std::string& path, std::function<void()> while_waiting)
+ByteStream::ByteStream(const std::string& path, std::function<void()> while_reading)
     : path_(path == "-" ? "standard input" : path),
-      source_(std::make_unique<Source>(path, path_, std::move(while_waiting))) {}
+      source_(std::make_unique<Source>(path, path_, std::move(while_reading))) {}
 
 ByteStream::~ByteStream() {
   if (gzip_) ::inflateEnd(gzip_.get());

@@ -16,9 +16,10 @@ namespace lockstep::data {
 // The content of a file, decompressed when it is gzip (told by its first bytes, whatever its name).
 class ByteStream {
  public:
-  // "-" is standard input. UsageError when the file cannot be opened. `while_waiting` is called several times
-  // a second while a pipe or a terminal has nothing to read; what it raises ends the reading.
-  explicit ByteStream(const std::string& path, std::function<void()> while_waiting = {});
+  // "-" is standard input. UsageError when the file cannot be opened. `while_reading` is called before each
+  // part of at most 256 KiB, and several times a second while a pipe or a terminal has nothing to read; what
+  // it raises ends the reading.
+  explicit ByteStream(const std::string& path, std::function<void()> while_reading = {});
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;

@@ -54,7 +54,7 @@ DocumentReader::~DocumentReader() = default;
 
 bool DocumentReader::open_next() {
   if (next_input_ == inputs_.size()) return false;
-  stream_ = std::make_unique<ByteStream>(inputs_[next_input_++].path, options_.while_waiting);
+  stream_ = std::make_unique<ByteStream>(inputs_[next_input_++].path, options_.while_reading);
   buffer_.clear();
   begin_ = offset_ = line_ = lines_of_document_ = 0;
   at_end_ = within_document_ = false;

@@ -34,8 +34,8 @@ struct Chunk {
 struct ReaderOptions {
   std::uint64_t document_lines = 0;  // lines of text that make a document; 0: the file is one
   double validation = 0;             // the share of documents for validation: chosen_for_validation()
-  // Called several times a second while an input makes the reader wait; what it raises ends the reading.
-  std::function<void()> while_waiting = {};
+  // As ByteStream calls it, on the thread that reads.
+  std::function<void()> while_reading = {};
 };
 
 // Reads inputs one after another; equal inputs give equal chunks. DataError for corrupt files.

@@ -121,7 +121,7 @@ class CorpusBuilder {
     try {
       add_all();
     } catch (...) {
-      if (is_stopped_ && unsaved_bytes_ > 0) keep();
+      if (is_stopped_ && is_whole_ && unsaved_bytes_ > 0) keep();
       throw;
     }
     if (progress().train.documents == 0) {
@@ -242,7 +242,7 @@ class CorpusBuilder {
 
   std::unique_ptr<DocumentReader> new_reader() {
     ReaderOptions reader = options_.reader;
-    if (reader.while_waiting) reader.while_waiting = [this] { ask(options_.reader.while_waiting); };
+    if (reader.while_reading) reader.while_reading = [this] { ask(options_.reader.while_reading); };
     return std::make_unique<DocumentReader>(options_.inputs, reader);
   }
 
@@ -261,6 +261,9 @@ class CorpusBuilder {
   }
 
   void add(const EncodedChunk& chunk) {
+    is_whole_ = false;
+    // Without the last one, which may end as keep() says.
+    if (unsaved_bytes_ >= options_.bytes_between_saves) save(now());
     before_last_ = now();
     std::span<const Token> left = chunk.tokens;
     for (const auto& sequence : chunk.sequences) {
@@ -271,7 +274,7 @@ class CorpusBuilder {
     done_.digest = chunk.digest;
     done_.bytes += chunk.bytes;
     unsaved_bytes_ += chunk.bytes;
-    if (unsaved_bytes_ >= options_.bytes_between_saves) save(now());
+    is_whole_ = true;
   }
 
   // With what was written until now.
@@ -302,9 +305,10 @@ class CorpusBuilder {
   std::string progress_path_;
   bool is_saved_ = false;  // some of it, to go on with
   std::unique_ptr<DocumentReader> reader_;
-  SavedProgress done_;         // but for the marks, which the writers have
+  SavedProgress done_;         // its marks are those that the run began with
   SavedProgress before_last_;  // before the last chunk was added
   bool has_read_all_ = false;
+  bool is_whole_ = true;  // no chunk is written in part
   std::atomic<bool> is_stopped_ = false;
   std::uint64_t resumed_bytes_ = 0;
   std::uint64_t unsaved_bytes_ = 0;

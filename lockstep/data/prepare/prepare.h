@@ -52,7 +52,8 @@ using ProgressCallback = std::function<void(const PrepareProgress&)>;
 // before the first of the new ones comes, so that no moment has some of both, and PREFIX.idx comes last.
 // PREFIX_validation is replaced with validation, and otherwise left as it is. UsageError when another process
 // writes the same output, DataError for corrupt inputs; what was saved until then is kept, and when
-// `progress` or ReaderOptions::while_waiting raises something all that was done before.
+// `progress` or ReaderOptions::while_reading, which may be called at the same time, raises something all that
+// was done before.
 PrepareProgress prepare_corpus(const PrepareOptions& options, const Tokenizer& tokenizer,
                                const ProgressCallback& progress);
 
