@@ -164,18 +164,21 @@ TEST_F(ResumedPrepare, KeepsAllThatWasDoneWhenItIsStopped) {
 TEST_F(ResumedPrepare, StoppedAtTheEndOfTheTextItKeepsAllButTheLast) {
   const std::string text = long_text() + long_text();
   const auto half = text.size() / 2;
-  PrepareOptions how = options({folder_.write("text.txt", text.substr(0, half))});
-  how.bytes_between_saves = std::uint64_t{1} << 40;
-  const auto stop = [&](const PrepareProgress& progress) {
-    if (progress.bytes == half) throw std::runtime_error("stop");
-  };
-  EXPECT_THROW(prepare_corpus(how, bytes_, stop), std::runtime_error);
-  EXPECT_FALSE(std::filesystem::exists(folder_.path("out.idx")));
-  folder_.write("text.txt", text);
-  const PrepareProgress done = prepare_corpus(how, bytes_, ignore);
-  EXPECT_GT(done.resumed_bytes, 0U);
-  EXPECT_LT(done.resumed_bytes, half);
-  EXPECT_TRUE(decoded("out") == text);
+  for (const std::uint64_t interval : {std::uint64_t{1}, std::uint64_t{1} << 40}) {
+    PrepareOptions how = options({folder_.write("text.txt", text.substr(0, half))});
+    how.bytes_between_saves = interval;
+    const auto stop = [&](const PrepareProgress& progress) {
+      if (progress.bytes == half) throw std::runtime_error("stop");
+    };
+    EXPECT_THROW(prepare_corpus(how, bytes_, stop), std::runtime_error);
+    EXPECT_FALSE(std::filesystem::exists(folder_.path("out.idx")));
+    folder_.write("text.txt", text);
+    const PrepareProgress done = prepare_corpus(how, bytes_, ignore);
+    EXPECT_GT(done.resumed_bytes, 0U);
+    EXPECT_LT(done.resumed_bytes, half);
+    EXPECT_TRUE(decoded("out") == text);
+    for (const char* name : {"out.bin", "out.idx"}) std::filesystem::remove(folder_.path(name));
+  }
 }
 
 TEST_F(ResumedPrepare, StoppedAtTheEndOfOneChunkItLeavesNothing) {
