@@ -15,7 +15,6 @@ Hosts::Hosts(std::span<const std::string> host_ids) {
   for (const std::string& id : host_ids) {
     const int host = number_of.try_emplace(id, count()).first->second;
     if (host == count()) ranks_.emplace_back();
-    local_rank_.push_back(static_cast<int>(ranks_[host].size()));
     ranks_[host].push_back(world());
     host_of_.push_back(host);
   }

@@ -19,14 +19,9 @@ class Hosts {
   int world() const { return static_cast<int>(host_of_.size()); }
   int count() const { return static_cast<int>(ranks_.size()); }
   int host_of(Rank rank) const { return host_of_[rank]; }
-  bool same_host(Rank a, Rank b) const { return host_of_[a] == host_of_[b]; }
 
   // The ranks on a host, increasing.
   const std::vector<Rank>& ranks_on(int host) const { return ranks_[host]; }
-
-  // The place of a rank among those of its host, and how many these are.
-  int local_rank(Rank rank) const { return local_rank_[rank]; }
-  int local_size(Rank rank) const { return static_cast<int>(ranks_[host_of_[rank]].size()); }
 
   // True if the ranks of every host follow one another.
   bool consecutive() const;
@@ -35,8 +30,7 @@ class Hosts {
   std::optional<std::vector<int>> ranks_per_host() const;
 
  private:
-  std::vector<int> host_of_;  // by rank
-  std::vector<int> local_rank_;
+  std::vector<int> host_of_;              // by rank
   std::vector<std::vector<Rank>> ranks_;  // by host
 };
 

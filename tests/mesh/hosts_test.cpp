@@ -30,23 +30,19 @@ RC_GTEST_PROP(Hosts, EqualIdsAndOnlyTheyShareAHost, ()) {
   RC_ASSERT(hosts.world() == static_cast<int>(ids.size()));
   for (Rank a = 0; a < hosts.world(); ++a) {
     for (Rank b = 0; b < hosts.world(); ++b) {
-      RC_ASSERT(hosts.same_host(a, b) ==
+      RC_ASSERT((hosts.host_of(a) == hosts.host_of(b)) ==
                 (ids[static_cast<std::size_t>(a)] == ids[static_cast<std::size_t>(b)]));
     }
   }
 }
 
-RC_GTEST_PROP(Hosts, LocalRanksCountTheRanksOfAHost, ()) {
+RC_GTEST_PROP(Hosts, EveryRankIsOnceOnItsHost, ()) {
   const Hosts hosts(any_ids());
   int total = 0;
   for (int host = 0; host < hosts.count(); ++host) {
     const std::vector<Rank>& ranks = hosts.ranks_on(host);
     RC_ASSERT(std::ranges::is_sorted(ranks));
-    for (std::size_t local = 0; local < ranks.size(); ++local) {
-      RC_ASSERT(hosts.host_of(ranks[local]) == host);
-      RC_ASSERT(hosts.local_rank(ranks[local]) == static_cast<int>(local));
-      RC_ASSERT(hosts.local_size(ranks[local]) == static_cast<int>(ranks.size()));
-    }
+    for (const Rank rank : ranks) RC_ASSERT(hosts.host_of(rank) == host);
     total += static_cast<int>(ranks.size());
   }
   RC_ASSERT(total == hosts.world());
@@ -70,7 +66,6 @@ TEST(Hosts, CountsRanksPerHost) {
   const Hosts hosts(round_robin);
   EXPECT_EQ(hosts.ranks_per_host(), std::nullopt);
   EXPECT_THAT(hosts.ranks_on(1), ElementsAre(1, 3));
-  EXPECT_EQ(hosts.local_rank(3), 1);
 }
 
 TEST(Hosts, RefusesAnEmptyList) {
