@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/mesh/host_grid.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include "lockstep/base/error.h"
 
@@ -30,6 +34,58 @@ TEST(HostGrid, PlacesFollowHostByHost) {
   const HostGrid grid = {.hosts = 2, .ranks_per_host = 3};
   EXPECT_EQ(grid.host_of(4), 1);
   EXPECT_EQ(grid.place_on_host(4), 1);
+}
+
+RC_GTEST_PROP(HostGrid, PlacesAndPlacesOnHostsAreInverse, ()) {
+  const HostGrid grid = {.hosts = *rc::gen::inRange(1, 20), .ranks_per_host = *rc::gen::inRange(1, 20)};
+  for (Rank place = 0; place < grid.hosts * grid.ranks_per_host; ++place) {
+    const int host = grid.host_of(place);
+    const int place_on_host = grid.place_on_host(place);
+    RC_ASSERT(0 <= host && host < grid.hosts);
+    RC_ASSERT(0 <= place_on_host && place_on_host < grid.ranks_per_host);
+    RC_ASSERT(host * grid.ranks_per_host + place_on_host == place);
+  }
+}
+
+// Accepted when the hosts of a group are as the grid says, of every group; refused otherwise.
+RC_GTEST_PROP(HostGrid, IsWhereEveryDataParallelRankLies, ()) {
+  const MeshShape shape = {.pipeline = *rc::gen::inRange(1, 4),
+                           .data = *rc::gen::inRange(1, 7),
+                           .tensor = *rc::gen::inRange(1, 4)};
+  const Mesh mesh(shape.pipeline * shape.data * shape.tensor, shape);
+  const int per_host = *rc::gen::inRange(1, mesh.world() + 1);
+  const bool swaps = *rc::gen::arbitrary<bool>();
+  std::vector<int> host_of;
+  for (Rank rank = 0; rank < mesh.world(); ++rank) host_of.push_back(rank / per_host);
+  if (swaps) std::swap(host_of.front(), host_of.back());
+
+  const auto fits = [&](const HostGrid& grid) {
+    return std::ranges::all_of(mesh.groups(Axis::data), [&](const std::vector<Rank>& group) {
+      for (Rank a = 0; a < std::ssize(group); ++a) {
+        for (Rank b = 0; b < std::ssize(group); ++b) {
+          const auto host = [&](Rank place) {
+            return host_of[static_cast<std::size_t>(group[static_cast<std::size_t>(place)])];
+          };
+          if ((host(a) == host(b)) != (grid.host_of(a) == grid.host_of(b))) return false;
+        }
+      }
+      return true;
+    });
+  };
+  std::optional<HostGrid> found;
+  try {
+    found = data_grid(mesh, host_of);
+  } catch (const UsageError&) {
+  }
+  if (found) {
+    RC_ASSERT(found->hosts * found->ranks_per_host == shape.data);
+    RC_ASSERT(fits(*found));
+    return;
+  }
+  for (int hosts = 1; hosts <= shape.data; ++hosts) {
+    if (shape.data % hosts != 0) continue;
+    RC_ASSERT(!fits({.hosts = hosts, .ranks_per_host = shape.data / hosts}));
+  }
 }
 
 TEST(HostGrid, RefusalsNameTheCountsAndWhatWouldFit) {
