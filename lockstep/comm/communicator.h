@@ -16,11 +16,11 @@
 // thread for the first call in the background (the group stays usable); ContractMismatch, PeerLost, Timeout,
 // Aborted otherwise, and DataError when a peer sends what breaks the format. After one of these the group is
 // unusable: every later call raises Aborted with the first reason. Other groups go on. A rank that only sends
-// in a call (the root of a broadcast, a rank that is not the root of a reduce) may be through before others
-// were heard: that they disagree it is told at its next call on the group, by ContractMismatch or Aborted.
-// What a failed operation left in its buffers is undefined, and a peer on this host that has not noticed the
-// failure may still write into registered ones: do not use them again. Their memory is not given out a second
-// time.
+// in a call (the root of a broadcast, a rank that is not the root of a reduce), or that calls a collective of
+// no elements, may be through before others were heard: that they disagree it is told at its next call on the
+// group, by ContractMismatch or Aborted. What a failed operation left in its buffers is undefined, and a peer
+// on this host that has not noticed the failure may still write into registered ones: do not use them again.
+// Their memory is not given out a second time.
 #pragma once
 
 #include <chrono>
