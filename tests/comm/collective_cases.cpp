@@ -9,7 +9,9 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,6 +22,7 @@
 #include "lockstep/mesh/range.h"
 #include "lockstep/schedule/collective/collective.h"
 
+#include "tests/comm/case_support.h"
 #include "tests/support/shared_counter.h"
 #include "tests/support/values.h"
 
@@ -45,12 +48,25 @@ std::vector<std::size_t> counts_for(int world) {
   return {0, 1, w - 1, w, 2 * w + 3, 1000};
 }
 
-#define EXPECT_SAME(actual, expected, dtype, ...)          \
-  EXPECT_EQ(first_difference(actual, expected, dtype), -1) \
-      << "rank " << world.rank() << ": " << fmt::format(__VA_ARGS__)
+struct Shape {
+  std::size_t count;
+  Registered registered = kNobody;
+};
 
-Bytes part(std::span<std::byte> bytes, Range elements, DType dtype) {
-  return bytes.subspan(elements.begin * size_of(dtype), elements.size() * size_of(dtype));
+// The same, and many elements in every mixture of memory.
+std::vector<Shape> shapes_for(int world) {
+  std::vector<Shape> shapes;
+  for (const std::size_t count : counts_for(world)) shapes.push_back({count});
+  shapes.push_back({1000, kEverybody});
+  for (const Registered registered : {kNobody, kEvenRanks, kOddRanks, kEverybody}) {
+    shapes.push_back({kManyElements, registered});
+  }
+  return shapes;
+}
+
+// A few, and many elements in a mixture that depends on the root.
+std::vector<Shape> shapes_for_root(Rank root, std::size_t many) {
+  return {{1}, {1000}, {many, static_cast<Registered>(root + 1) % 4}};
 }
 
 // --- Reductions
@@ -58,10 +74,13 @@ Bytes part(std::span<std::byte> bytes, Range elements, DType dtype) {
 void all_reduce_every_dtype_and_op(Communicator& world) {
   for (DType dtype : kAllDTypes) {
     for (ReduceOp op : kReductions) {
-      for (std::size_t count : counts_for(world.size())) {
-        auto data = values_of(world.rank(), 1, dtype, count, Values::rough);
-        world.all_reduce(data, {.dtype = dtype, .op = op});
-        EXPECT_SAME(data, reduced_values(world.size(), 1, dtype, count, Values::rough, op), dtype,
+      std::vector<Shape> shapes;
+      for (const std::size_t count : counts_for(world.size())) shapes.push_back({count});
+      if (op == ReduceOp::average) shapes.push_back({kManyElements, kOddRanks});
+      for (const auto [count, registered] : shapes) {
+        Operand data(world, registered, values_of(world.rank(), 1, dtype, count, Values::rough));
+        world.all_reduce(data.bytes(), {.dtype = dtype, .op = op});
+        EXPECT_SAME(data.bytes(), reduced_values(world.size(), 1, dtype, count, Values::rough, op), dtype,
                     "{} {} of {}", name_of(op), name_of(dtype), count);
       }
     }
@@ -69,90 +88,99 @@ void all_reduce_every_dtype_and_op(Communicator& world) {
 }
 
 void all_reduce_every_algorithm(Communicator& world) {
-  for (Algorithm algorithm : kAlgorithms) {
+  for (const auto [count, registered] : shapes_for(world.size())) {
     // Exact algorithms must have the bits of the canonical tree; the others are given values whose sum has no
     // rounding.
-    const Values kind = schedule::is_exact(algorithm) ? Values::rough : Values::small;
-    for (std::size_t count : counts_for(world.size())) {
-      auto data = values_of(world.rank(), 2, DType::fp32, count, kind);
-      world.all_reduce(data, {.algorithm = algorithm});
-      EXPECT_SAME(data, reduced_values(world.size(), 2, DType::fp32, count, kind, ReduceOp::sum), DType::fp32,
-                  "{} of {}", name_of(algorithm), count);
+    for (const Values kind : {Values::rough, Values::small}) {
+      const auto expected = reduced_values(world.size(), 2, DType::fp32, count, kind, ReduceOp::sum);
+      for (Algorithm algorithm : kAlgorithms) {
+        if (schedule::is_exact(algorithm) != (kind == Values::rough)) continue;
+        Operand data(world, registered, values_of(world.rank(), 2, DType::fp32, count, kind));
+        world.all_reduce(data.bytes(), {.algorithm = algorithm});
+        EXPECT_SAME(data.bytes(), expected, DType::fp32, "{} of {}, registered {}", name_of(algorithm), count,
+                    registered);
+      }
     }
   }
 }
 
 void all_reduce_on_every_grid(Communicator& world) {
-  const auto expected = reduced_values(world.size(), 12, DType::fp32, 1000, Values::small, ReduceOp::sum);
-  for (int rows = 1; rows <= world.size(); ++rows) {
-    if (world.size() % rows != 0) continue;
-    for (const bool torus : {false, true}) {
-      auto data = values_of(world.rank(), 12, DType::fp32, 1000, Values::small);
-      const schedule::GridShape grid{.rows = rows, .columns = world.size() / rows, .torus = torus};
-      world.all_reduce(data, {.algorithm = Algorithm::mesh, .grid = grid});
-      EXPECT_SAME(data, expected, DType::fp32, "{} x {}", grid.rows, grid.columns);
+  for (const auto [count, registered] : {Shape{1000}, Shape{kManyElements, kEvenRanks}}) {
+    const auto expected = reduced_values(world.size(), 12, DType::fp32, count, Values::small, ReduceOp::sum);
+    for (int rows = 1; rows <= world.size(); ++rows) {
+      if (world.size() % rows != 0) continue;
+      for (const bool torus : {false, true}) {
+        Operand data(world, registered, values_of(world.rank(), 12, DType::fp32, count, Values::small));
+        const schedule::GridShape grid{.rows = rows, .columns = world.size() / rows, .torus = torus};
+        world.all_reduce(data.bytes(), {.algorithm = Algorithm::mesh, .grid = grid});
+        EXPECT_SAME(data.bytes(), expected, DType::fp32, "{} x {} of {}", grid.rows, grid.columns, count);
+      }
     }
   }
 }
 
 void all_reduce_by_a_hierarchy_of_any_two(Communicator& world) {
-  const auto expected = reduced_values(world.size(), 11, DType::fp32, 1000, Values::small, ReduceOp::sum);
-  for (Algorithm inner : kAlgorithms) {
-    for (Algorithm outer : kAlgorithms) {
-      const Options options{.algorithm = Algorithm::hierarchical, .inner = inner, .outer = outer};
-      auto data = values_of(world.rank(), 11, DType::fp32, 1000, Values::small);
-      if (inner == Algorithm::hierarchical || outer == Algorithm::hierarchical) {
-        EXPECT_THROW(world.all_reduce(data, options), UsageError);
-        continue;
+  for (const auto [count, registered] : {Shape{1000}, Shape{kManyElements, kOddRanks}}) {
+    const auto expected = reduced_values(world.size(), 11, DType::fp32, count, Values::small, ReduceOp::sum);
+    const auto mine = values_of(world.rank(), 11, DType::fp32, count, Values::small);
+    for (Algorithm inner : kAlgorithms) {
+      for (Algorithm outer : kAlgorithms) {
+        const Options options{.algorithm = Algorithm::hierarchical, .inner = inner, .outer = outer};
+        Operand data(world, registered, mine);
+        if (inner == Algorithm::hierarchical || outer == Algorithm::hierarchical) {
+          EXPECT_THROW(world.all_reduce(data.bytes(), options), UsageError);
+          continue;
+        }
+        world.all_reduce(data.bytes(), options);
+        EXPECT_SAME(data.bytes(), expected, DType::fp32, "{} inside, {} between, {}", name_of(inner),
+                    name_of(outer), count);
       }
-      world.all_reduce(data, options);
-      EXPECT_SAME(data, expected, DType::fp32, "{} inside, {} between", name_of(inner), name_of(outer));
     }
   }
 }
 
+// More than one segment, and so many that chunks are exchanged in parts.
 void all_reduce_large_registered_and_not(Communicator& world) {
   constexpr std::size_t kCount = 700'001;
-  comm::Buffer registered = world.allocate(kCount * sizeof(float));
   const auto expected = reduced_values(world.size(), 3, DType::fp32, kCount, Values::rough, ReduceOp::sum);
+  const auto mine = values_of(world.rank(), 3, DType::fp32, kCount, Values::rough);
   for (Algorithm algorithm : {Algorithm::direct, Algorithm::halving_doubling}) {
-    // Every mixture: even ranks registered, odd ranks not, and all alike.
-    for (int mixture = 0; mixture < 4; ++mixture) {
-      auto plain = values_of(world.rank(), 3, DType::fp32, kCount, Values::rough);
-      const bool use_registered = (mixture >> (world.rank() % 2) & 1) != 0;
-      if (use_registered) std::copy(plain.begin(), plain.end(), registered.bytes().begin());
-      const Bytes data = use_registered ? registered.bytes() : Bytes(plain);
-      world.all_reduce(data, {.algorithm = algorithm});
-      EXPECT_SAME(data, expected, DType::fp32, "{}, mixture {}", name_of(algorithm), mixture);
+    for (const Registered registered : {kNobody, kEvenRanks, kOddRanks, kEverybody}) {
+      Operand data(world, registered, mine);
+      world.all_reduce(data.bytes(), {.algorithm = algorithm});
+      EXPECT_SAME(data.bytes(), expected, DType::fp32, "{}, registered {}", name_of(algorithm), registered);
     }
   }
 }
 
 void reduce_scatter_every_algorithm(Communicator& world) {
-  for (Algorithm algorithm : kAlgorithms) {
-    if (!schedule::supports(algorithm, Op::reduce_scatter)) continue;
-    for (std::size_t count : counts_for(world.size())) {
-      auto data = values_of(world.rank(), 4, DType::fp32, count, Values::small);
-      world.reduce_scatter(data, {.op = ReduceOp::average, .algorithm = algorithm});
-      auto expected = reduced_values(world.size(), 4, DType::fp32, count, Values::small, ReduceOp::average);
-      const Range mine =
-          chunk_range(count, static_cast<std::size_t>(world.size()), static_cast<std::size_t>(world.rank()));
-      EXPECT_SAME(part(data, mine, DType::fp32), part(expected, mine, DType::fp32), DType::fp32, "{} of {}",
-                  name_of(algorithm), count);
+  for (const auto [count, registered] : shapes_for(world.size())) {
+    auto expected = reduced_values(world.size(), 4, DType::fp32, count, Values::small, ReduceOp::average);
+    const Range mine = own_chunk(world, count);
+    for (Algorithm algorithm : kAlgorithms) {
+      if (!schedule::supports(algorithm, Op::reduce_scatter)) continue;
+      Operand data(world, registered, values_of(world.rank(), 4, DType::fp32, count, Values::small));
+      world.reduce_scatter(data.bytes(), {.op = ReduceOp::average, .algorithm = algorithm});
+      EXPECT_SAME(part(data.bytes(), mine, DType::fp32), part(expected, mine, DType::fp32), DType::fp32,
+                  "{} of {}, registered {}", name_of(algorithm), count, registered);
     }
   }
 }
 
 void reduce_every_algorithm_and_root(Communicator& world) {
-  for (Algorithm algorithm : kAlgorithms) {
-    if (!schedule::supports(algorithm, Op::reduce)) continue;
-    for (Rank root = 0; root < world.size(); ++root) {
-      auto data = values_of(world.rank(), 5, DType::int64, 37, Values::small);
-      world.reduce(data,
-                   {.dtype = DType::int64, .op = ReduceOp::product, .root = root, .algorithm = algorithm});
-      if (world.rank() != root) continue;
-      EXPECT_SAME(data, reduced_values(world.size(), 5, DType::int64, 37, Values::small, ReduceOp::product),
-                  DType::int64, "{} to {}", name_of(algorithm), root);
+  for (Rank root = 0; root < world.size(); ++root) {
+    for (const auto [count, registered] : shapes_for_root(root, kManyElements)) {
+      const auto expected =
+          reduced_values(world.size(), 5, DType::int64, count, Values::small, ReduceOp::product);
+      for (Algorithm algorithm : kAlgorithms) {
+        if (!schedule::supports(algorithm, Op::reduce)) continue;
+        Operand data(world, registered, values_of(world.rank(), 5, DType::int64, count, Values::small));
+        world.reduce(data.bytes(),
+                     {.dtype = DType::int64, .op = ReduceOp::product, .root = root, .algorithm = algorithm});
+        if (world.rank() != root) continue;
+        EXPECT_SAME(data.bytes(), expected, DType::int64, "{} to {} of {}, registered {}", name_of(algorithm),
+                    root, count, registered);
+      }
     }
   }
 }
@@ -161,77 +189,96 @@ void reduce_every_algorithm_and_root(Communicator& world) {
 
 void all_gather_every_algorithm(Communicator& world) {
   const auto size = static_cast<std::size_t>(world.size());
-  for (Algorithm algorithm : kAlgorithms) {
-    if (!schedule::supports(algorithm, Op::all_gather)) continue;
-    for (std::size_t count : counts_for(world.size())) {
-      std::vector<std::byte> expected(count * 2);
-      for (std::size_t r = 0; r < size; ++r) {
-        auto theirs = values_of(static_cast<Rank>(r), 6, DType::bf16, count, Values::rough);
-        const Range chunk = chunk_range(count, size, r);
-        std::ranges::copy(part(theirs, chunk, DType::bf16), part(expected, chunk, DType::bf16).begin());
-      }
-      auto data = values_of(world.rank(), 6, DType::bf16, count, Values::rough);
-      world.all_gather(data, {.dtype = DType::bf16, .algorithm = algorithm});
-      EXPECT_SAME(data, expected, DType::bf16, "{} of {}", name_of(algorithm), count);
+  for (const auto [count, registered] : shapes_for(world.size())) {
+    std::vector<std::byte> expected(count * 2);
+    for (std::size_t r = 0; r < size; ++r) {
+      auto theirs = values_of(static_cast<Rank>(r), 6, DType::bf16, count, Values::rough);
+      const Range chunk = chunk_range(count, size, r);
+      std::ranges::copy(part(theirs, chunk, DType::bf16), part(expected, chunk, DType::bf16).begin());
+    }
+    for (Algorithm algorithm : kAlgorithms) {
+      if (!schedule::supports(algorithm, Op::all_gather)) continue;
+      Operand data(world, registered, values_of(world.rank(), 6, DType::bf16, count, Values::rough));
+      world.all_gather(data.bytes(), {.dtype = DType::bf16, .algorithm = algorithm});
+      EXPECT_SAME(data.bytes(), expected, DType::bf16, "{} of {}, registered {}", name_of(algorithm), count,
+                  registered);
     }
   }
 }
 
 void broadcast_every_algorithm_and_root(Communicator& world) {
-  for (Algorithm algorithm : kAlgorithms) {
-    if (!schedule::supports(algorithm, Op::broadcast)) continue;
-    for (Rank root = 0; root < world.size(); ++root) {
-      for (std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{200'000}}) {
-        auto data = values_of(world.rank(), 7, DType::uint8, count, Values::rough);
-        world.broadcast(data, {.dtype = DType::uint8, .root = root, .algorithm = algorithm});
-        EXPECT_SAME(data, values_of(root, 7, DType::uint8, count, Values::rough), DType::uint8,
-                    "{} from {} of {}", name_of(algorithm), root, count);
+  for (Rank root = 0; root < world.size(); ++root) {
+    for (const auto [count, registered] : shapes_for_root(root, 200'003)) {
+      const auto expected = values_of(root, 7, DType::uint8, count, Values::rough);
+      for (Algorithm algorithm : kAlgorithms) {
+        if (!schedule::supports(algorithm, Op::broadcast)) continue;
+        Operand data(world, registered, values_of(world.rank(), 7, DType::uint8, count, Values::rough));
+        world.broadcast(data.bytes(), {.dtype = DType::uint8, .root = root, .algorithm = algorithm});
+        EXPECT_SAME(data.bytes(), expected, DType::uint8, "{} from {} of {}, registered {}",
+                    name_of(algorithm), root, count, registered);
       }
     }
   }
 }
 
-// Every rank's block for this one.
-std::vector<std::byte> exchanged_blocks(const Communicator& world, std::size_t block) {
-  const auto mine = static_cast<std::size_t>(world.rank());
-  std::vector<std::byte> expected;
-  for (Rank rank = 0; rank < world.size(); ++rank) {
-    auto theirs =
-        values_of(rank, 8, DType::fp16, static_cast<std::size_t>(world.size()) * block, Values::rough);
-    const Bytes piece = part(theirs, {mine * block, (mine + 1) * block}, DType::fp16);
-    expected.insert(expected.end(), piece.begin(), piece.end());
+// Blocks of so many elements for each rank, with seed 8.
+class Exchange {
+ public:
+  Exchange(Communicator& world, std::size_t block) : world_(world), block_(block) {
+    const auto mine = static_cast<std::size_t>(world.rank());
+    for (Rank rank = 0; rank < world.size(); ++rank) {
+      auto theirs = values_of_rank(rank);
+      const Bytes piece = part(theirs, {mine * block, (mine + 1) * block}, DType::fp16);
+      expected_.insert(expected_.end(), piece.begin(), piece.end());
+    }
   }
-  return expected;
-}
 
-std::vector<std::byte> all_to_all_of(const Communicator& world, std::size_t block, Options options) {
-  auto input =
-      values_of(world.rank(), 8, DType::fp16, static_cast<std::size_t>(world.size()) * block, Values::rough);
-  std::vector<std::byte> output(input.size());
-  options.dtype = DType::fp16;
-  world.all_to_all(input, output, options);
-  return output;
-}
+  // What it is for is told when blocks are wrong.
+  void run(Registered input, Registered output, Options options, std::string_view what) {
+    const Communicator& world = world_;
+    Operand from(world, input, values_of_rank(world.rank()));
+    Operand to(world, output, std::vector<std::byte>(expected_.size()));
+    options.dtype = DType::fp16;
+    world.all_to_all(from.bytes(), to.bytes(), options);
+    EXPECT_SAME(to.bytes(), expected_, DType::fp16, "{}, blocks of {}, registered {} and {}", what, block_,
+                input, output);
+  }
+
+ private:
+  std::vector<std::byte> values_of_rank(Rank rank) const {
+    return values_of(rank, 8, DType::fp16, static_cast<std::size_t>(world_.size()) * block_, Values::rough);
+  }
+
+  Communicator& world_;
+  const std::size_t block_;
+  std::vector<std::byte> expected_;
+};
 
 void all_to_all_moves_every_block(Communicator& world) {
-  for (std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{33}, std::size_t{50'000}}) {
-    const auto expected = exchanged_blocks(world, block);
-    EXPECT_SAME(all_to_all_of(world, block, {}), expected, DType::fp16, "blocks of {}", block);
+  for (std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{33}, std::size_t{50'021}}) {
+    Exchange exchange(world, block);
+    exchange.run(kNobody, kNobody, {}, "by choice");
     for (Algorithm algorithm : kAlgorithms) {
-      EXPECT_SAME(all_to_all_of(world, block, {.algorithm = algorithm}), expected, DType::fp16,
-                  "{}, blocks of {}", name_of(algorithm), block);
+      const Options options{.algorithm = algorithm};
+      exchange.run(kNobody, kNobody, options, name_of(algorithm));
+      if (block < 50'000) continue;
+      exchange.run(kEverybody, kEverybody, options, name_of(algorithm));
+      exchange.run(kEvenRanks, kOddRanks, options, name_of(algorithm));
     }
   }
 }
 
 void all_to_all_by_a_hierarchy_of_any_two(Communicator& world) {
-  const auto expected = exchanged_blocks(world, 100);
-  for (Algorithm inner : kAlgorithms) {
-    for (Algorithm outer : kAlgorithms) {
-      if (inner == Algorithm::hierarchical || outer == Algorithm::hierarchical) continue;
-      const Options options{.algorithm = Algorithm::hierarchical, .inner = inner, .outer = outer};
-      EXPECT_SAME(all_to_all_of(world, 100, options), expected, DType::fp16, "{} inside, {} between",
-                  name_of(inner), name_of(outer));
+  // The larger blocks are just longer than what is sent unasked.
+  for (const auto [block, registered] : {Shape{100}, Shape{10'007, kEvenRanks}}) {
+    Exchange exchange(world, block);
+    for (Algorithm inner : kAlgorithms) {
+      for (Algorithm outer : kAlgorithms) {
+        if (inner == Algorithm::hierarchical || outer == Algorithm::hierarchical) continue;
+        exchange.run(registered, registered,
+                     {.algorithm = Algorithm::hierarchical, .inner = inner, .outer = outer},
+                     fmt::format("{} inside, {} between", name_of(inner), name_of(outer)));
+      }
     }
   }
 }
@@ -261,21 +308,28 @@ void send_and_recv_around_the_ring(Communicator& world) {
   if (world.size() == 1) return;
   const Rank next = (world.rank() + 1) % world.size();
   const Rank previous = (world.rank() + world.size() - 1) % world.size();
-  for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{300'000}}) {
-    auto out = values_of(world.rank(), 9, DType::int32, count, Values::rough);
-    std::vector<std::byte> in(out.size());
-    Work sending = world.send_async(next, out, {.dtype = DType::int32});
-    Work receiving = world.recv_async(previous, in, {.dtype = DType::int32});
+  const std::vector<Shape> shapes = {{0},
+                                     {1},
+                                     {1000},
+                                     {300'000},
+                                     {kManyElements, kEvenRanks},
+                                     {kManyElements, kOddRanks},
+                                     {kManyElements, kEverybody}};
+  for (const auto [count, registered] : shapes) {
+    Operand out(world, registered, values_of(world.rank(), 9, DType::int32, count, Values::rough));
+    Operand in(world, registered, std::vector<std::byte>(count * sizeof(std::int32_t)));
+    Work sending = world.send_async(next, out.bytes(), {.dtype = DType::int32});
+    Work receiving = world.recv_async(previous, in.bytes(), {.dtype = DType::int32});
     sending.wait();
     receiving.wait();
-    EXPECT_SAME(in, values_of(previous, 9, DType::int32, count, Values::rough), DType::int32, "{} elements",
-                count);
+    EXPECT_SAME(in.bytes(), values_of(previous, 9, DType::int32, count, Values::rough), DType::int32,
+                "{} elements, registered {}", count, registered);
   }
 }
 
 // --- Lanes
 
-void expect_lane_sums_without_ownership(Communicator& world, std::size_t count) {
+void expect_lane_sums_without_ownership(Communicator& world, std::size_t count, Registered registered) {
   constexpr int kLanes = 8;
   auto expected = reduced_values(kLanes, 10, DType::fp32, count, Values::rough, ReduceOp::sum);
   std::vector<LaneOwnership> ownerships = {even_ownership(kLanes, world.size())};
@@ -289,42 +343,38 @@ void expect_lane_sums_without_ownership(Communicator& world, std::size_t count) 
   ownerships.push_back(weighted_ownership(kLanes, weights));
 
   for (const LaneOwnership& ownership : ownerships) {
-    comm::LanePieces pieces;
-    for (Rank r = 0; r < world.size(); ++r) {
-      auto& brought = pieces.emplace_back();
-      for (int lane = ownership.first_lane[r]; lane < ownership.first_lane[r + 1]; ++lane)
-        brought.push_back({lane, 1});
+    const comm::LanePieces pieces = single_lanes(ownership);
+    std::vector<Operand> partials, again;
+    for (const std::vector<std::byte>& partial : lane_partials(world, pieces, 10, count)) {
+      partials.emplace_back(world, registered, partial);
+      again.emplace_back(world, registered, partial);
     }
-    std::vector<std::vector<std::byte>> partials;
-    for (const Subtree& piece : pieces[world.rank()]) {
-      partials.push_back(values_of(piece.first, 10, DType::fp32, count, Values::rough));
-    }
-    if (partials.empty()) partials.emplace_back(count * sizeof(float));
-    std::vector<std::vector<std::byte>> again = partials;
-
-    std::vector<Bytes> views(partials.begin(), partials.end());
+    std::vector<Bytes> views;
+    for (Operand& partial : partials) views.push_back(partial.bytes());
     world.all_reduce_lanes(views, pieces);
-    EXPECT_SAME(partials[0], expected, DType::fp32, "{} lanes here", pieces[world.rank()].size());
+    EXPECT_SAME(views[0], expected, DType::fp32, "{} lanes here", pieces[world.rank()].size());
 
-    views.assign(again.begin(), again.end());
+    views.clear();
+    for (Operand& partial : again) views.push_back(partial.bytes());
     world.reduce_scatter_lanes(views, pieces);
-    const Range chunk =
-        chunk_range(count, static_cast<std::size_t>(world.size()), static_cast<std::size_t>(world.rank()));
-    EXPECT_SAME(part(again[0], chunk, DType::fp32), part(expected, chunk, DType::fp32), DType::fp32,
+    const Range chunk = own_chunk(world, count);
+    EXPECT_SAME(part(views[0], chunk, DType::fp32), part(expected, chunk, DType::fp32), DType::fp32,
                 "{} lanes here, scattered", pieces[world.rank()].size());
   }
 }
 
 void lane_sums_do_not_depend_on_ownership(Communicator& world) {
-  expect_lane_sums_without_ownership(world, 1003);
+  expect_lane_sums_without_ownership(world, 1003, kNobody);
+  expect_lane_sums_without_ownership(world, kManyElements, kEverybody);
+  expect_lane_sums_without_ownership(world, kManyElements, kOddRanks);
 }
 
 // So many that few ranks of one host exchange their chunks in parts.
 void lane_sums_in_parts_do_not_either(Communicator& world) {
-  expect_lane_sums_without_ownership(world, 800'003);
+  expect_lane_sums_without_ownership(world, 800'003, kNobody);
 }
 
-// --- Groups, streams, asynchronous work
+// --- Groups and arguments
 
 void split_into_even_and_odd(Communicator& world) {
   Communicator half = world.split(world.rank() % 2, -world.rank(), "half");
@@ -341,34 +391,6 @@ void split_into_even_and_odd(Communicator& world) {
   Communicator alone = half.split(-1, 0, "alone");
   EXPECT_EQ(alone.size(), 1);
   world.barrier();
-}
-
-void many_operations_in_flight_on_all_streams(Communicator& world) {
-  constexpr std::size_t kOperations = 24;
-  std::vector<std::vector<std::byte>> data;
-  std::vector<Work> works;
-  for (std::uint32_t i = 0; i < kOperations; ++i) {
-    data.push_back(values_of(world.rank(), 100 + i, DType::fp32, 100 + 5000 * (i % 5), Values::rough));
-  }
-  for (std::uint32_t i = 0; i < kOperations; ++i) {
-    works.push_back(world.all_reduce_async(data[i], {.stream = i % comm::kStreamsPerGroup}));
-  }
-  for (std::uint32_t i = 0; i < kOperations; ++i) {
-    works[i].wait();
-    EXPECT_TRUE(works[i].test());
-    EXPECT_SAME(
-        data[i],
-        reduced_values(world.size(), 100 + i, DType::fp32, data[i].size() / 4, Values::rough, ReduceOp::sum),
-        DType::fp32, "operation {}", i);
-  }
-}
-
-void background_work_ends_without_being_waited_for(Communicator& world) {
-  auto data = values_of(world.rank(), 11, DType::fp32, 5000, Values::rough);
-  Work work = world.all_reduce_async(data);
-  while (!work.test()) std::this_thread::yield();
-  EXPECT_SAME(data, reduced_values(world.size(), 11, DType::fp32, 5000, Values::rough, ReduceOp::sum),
-              DType::fp32, "in the background");
 }
 
 // Longer than the clock can count is no mistake: it means for ever.
@@ -403,29 +425,31 @@ void wrong_arguments_leave_the_group_usable(Communicator& world) {
 }  // namespace
 
 const std::vector<CollectiveCase>& collective_cases() {
-  static const std::vector<CollectiveCase> cases = {
-      {"AllReduceEveryDtypeAndOp", all_reduce_every_dtype_and_op},
-      {"AllReduceEveryAlgorithm", all_reduce_every_algorithm},
-      {"AllReduceOnEveryGrid", all_reduce_on_every_grid},
-      {"AllReduceByAHierarchyOfAnyTwo", all_reduce_by_a_hierarchy_of_any_two},
-      {"AllReduceLargeRegisteredAndNot", all_reduce_large_registered_and_not},
-      {"ReduceScatterEveryAlgorithm", reduce_scatter_every_algorithm},
-      {"ReduceEveryAlgorithmAndRoot", reduce_every_algorithm_and_root},
-      {"AllGatherEveryAlgorithm", all_gather_every_algorithm},
-      {"BroadcastEveryAlgorithmAndRoot", broadcast_every_algorithm_and_root},
-      {"AllToAllMovesEveryBlock", all_to_all_moves_every_block},
-      {"AllToAllByAHierarchyOfAnyTwo", all_to_all_by_a_hierarchy_of_any_two},
-      {"BarrierByEveryAlgorithm", barrier_by_every_algorithm},
-      {"SendAndRecvAroundTheRing", send_and_recv_around_the_ring},
-      {"LaneSumsDoNotDependOnOwnership", lane_sums_do_not_depend_on_ownership},
-      {"LaneSumsInPartsDoNotEither", lane_sums_in_parts_do_not_either},
-      {"SplitIntoEvenAndOdd", split_into_even_and_odd},
-      {"ManyOperationsInFlightOnAllStreams", many_operations_in_flight_on_all_streams},
-      {"BackgroundWorkEndsWithoutBeingWaitedFor", background_work_ends_without_being_waited_for},
-      {"AnEndlessTimeoutDoesNotEnd", an_endless_timeout_does_not_end},
-      {"WrongArgumentsLeaveTheGroupUsable", wrong_arguments_leave_the_group_usable},
-  };
-  return cases;
+  static const std::vector<CollectiveCase> all = [] {
+    std::vector<CollectiveCase> cases = {
+        {"AllReduceEveryDtypeAndOp", all_reduce_every_dtype_and_op},
+        {"AllReduceEveryAlgorithm", all_reduce_every_algorithm},
+        {"AllReduceOnEveryGrid", all_reduce_on_every_grid},
+        {"AllReduceByAHierarchyOfAnyTwo", all_reduce_by_a_hierarchy_of_any_two},
+        {"AllReduceLargeRegisteredAndNot", all_reduce_large_registered_and_not},
+        {"ReduceScatterEveryAlgorithm", reduce_scatter_every_algorithm},
+        {"ReduceEveryAlgorithmAndRoot", reduce_every_algorithm_and_root},
+        {"AllGatherEveryAlgorithm", all_gather_every_algorithm},
+        {"BroadcastEveryAlgorithmAndRoot", broadcast_every_algorithm_and_root},
+        {"AllToAllMovesEveryBlock", all_to_all_moves_every_block},
+        {"AllToAllByAHierarchyOfAnyTwo", all_to_all_by_a_hierarchy_of_any_two},
+        {"BarrierByEveryAlgorithm", barrier_by_every_algorithm},
+        {"SendAndRecvAroundTheRing", send_and_recv_around_the_ring},
+        {"LaneSumsDoNotDependOnOwnership", lane_sums_do_not_depend_on_ownership},
+        {"LaneSumsInPartsDoNotEither", lane_sums_in_parts_do_not_either},
+        {"SplitIntoEvenAndOdd", split_into_even_and_odd},
+        {"AnEndlessTimeoutDoesNotEnd", an_endless_timeout_does_not_end},
+        {"WrongArgumentsLeaveTheGroupUsable", wrong_arguments_leave_the_group_usable},
+    };
+    for (CollectiveCase& one : background_cases()) cases.push_back(std::move(one));
+    return cases;
+  }();
+  return all;
 }
 
 }  // namespace lockstep::test
