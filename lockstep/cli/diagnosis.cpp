@@ -30,6 +30,14 @@ void diagnose_network(const rendezvous::Placement& placement, const SecretCheck&
   }
 }
 
+// Our own transports do without what MPI lacks, so it matters only to who means to use MPI.
+void diagnose_mpi(const Examination& examination, Diagnosis& found) {
+  if (examination.under_mpi)
+    found.problems.push_back(examination.mpi_lack);
+  else
+    found.advice.push_back("only where MPI carries the connections: " + examination.mpi_lack);
+}
+
 void diagnose_limits(const rendezvous::Placement& placement, const SystemFacts& system, Diagnosis& found) {
   const std::uint64_t needed =
       kFilesBesides + kFilesPerPeer * static_cast<std::uint64_t>(placement.world.value);
@@ -75,7 +83,7 @@ Diagnosis diagnose(const Examination& examination) {
           fmt::format("the {} transport does not work: {}", transport.name, transport.detail));
     }
   }
-  if (!examination.mpi_problem.empty()) found.problems.push_back(examination.mpi_problem);
+  if (!examination.mpi_lack.empty()) diagnose_mpi(examination, found);
   if (examination.placement) {
     if (!examination.met) diagnose_network(*examination.placement, examination.secret, found);
     diagnose_limits(*examination.placement, examination.system, found);

@@ -36,7 +36,8 @@ struct Examination {
   std::string placement_problem;  // when there is no placement
   SystemFacts system;
   std::vector<TransportCheck> transports;
-  std::string mpi_problem;  // why ranks would not do well under mpirun; empty: they would, or it is not there
+  std::string mpi_lack;    // why ranks would not do well over MPI; empty: they would, or it is not there
+  bool under_mpi = false;  // MPI's launcher started this process
   SecretCheck secret;
   LinkModelCheck links;
   std::vector<std::string> unread_variables;  // sentences

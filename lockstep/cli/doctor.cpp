@@ -11,6 +11,7 @@
 #include "lockstep/cli/diagnosis.h"
 #include "lockstep/cli/doctor_report.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/mpi_room.h"
 #include "lockstep/cli/output.h"
 #include "lockstep/cli/placement_flags.h"
 #include "lockstep/cli/variables.h"
@@ -31,6 +32,7 @@ int ranks_here(const std::optional<rendezvous::Placement>& placement) {
 }
 
 Examination examine(const PlacementFlags& flags) {
+  const rendezvous::Environment environment = rendezvous::process_environment();
   Examination result;
   try {
     result.placement = flags.resolve();
@@ -39,10 +41,11 @@ Examination examine(const PlacementFlags& flags) {
   }
   result.system = read_system_facts();
   result.transports = check_transports();
-  result.mpi_problem = check_mpi_room(ranks_here(result.placement));
+  result.mpi_lack = check_mpi_room(ranks_here(result.placement));
+  result.under_mpi = started_by_mpi(environment);
   result.secret = check_secret();
   result.links = check_link_model();
-  result.unread_variables = unread_variables(rendezvous::process_environment());
+  result.unread_variables = unread_variables(environment);
   return result;
 }
 

@@ -28,6 +28,10 @@ std::uint64_t segment_bytes(const rendezvous::Environment& environment) {
 
 }  // namespace
 
+bool started_by_mpi(const rendezvous::Environment& environment) {
+  return environment.contains("OMPI_COMM_WORLD_RANK") || environment.contains("PMIX_RANK");
+}
+
 std::filesystem::path mpi_memory_folder(const rendezvous::Environment& environment) {
   const auto given = environment.find("OMPI_MCA_btl_vader_backing_directory");
   if (given != environment.end()) return given->second;

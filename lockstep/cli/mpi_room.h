@@ -13,6 +13,10 @@
 
 namespace lockstep::cli {
 
+// Pure. Whether mpirun of Open MPI started this process, or another launcher that speaks its language, PMIx.
+// What it is told by (OMPI_MCA_...) may be set anywhere.
+bool started_by_mpi(const rendezvous::Environment& environment);
+
 // Where those files are to be: where the environment says (OMPI_MCA_btl_vader_backing_directory), or else in
 // memory, unless nothing can be written there.
 std::filesystem::path mpi_memory_folder(const rendezvous::Environment& environment);

@@ -205,10 +205,12 @@ TEST(BenchProcesses, RanksConnectOverMpi) {
 
 // In a namespace of its own, where the shared-memory filesystem has the size given. What Open MPI leaks is
 // not ours to tell.
-Finished run_with_shared_memory_of(const std::string& size, const std::string& arguments) {
+Finished run_with_shared_memory_of(const std::string& size, const std::string& arguments,
+                                   Environment extra = {}) {
+  extra["ASAN_OPTIONS"] = "detect_leaks=0";
   return run_shell("exec unshare --mount sh -c 'mount -t tmpfs -o size=" + size +
                        " tmpfs /dev/shm && exec \"$LOCKSTEP\" " + arguments + "'",
-                   {{"ASAN_OPTIONS", "detect_leaks=0"}});
+                   extra);
 }
 
 TEST(BenchProcesses, OpenMpiIsNotStartedWhereItHasNoRoom) {
@@ -225,11 +227,17 @@ TEST(BenchProcesses, OpenMpiIsNotStartedWhereItHasNoRoom) {
   }
 }
 
+// Our own transports need nothing there.
 TEST(BenchProcesses, TheDoctorNamesWhatOpenMpiLacks) {
-  const Finished finished = run_with_shared_memory_of("64k", "doctor");
-  EXPECT_EQ(finished.exit_code, LOCKSTEP_TEST_MPI ? 2 : 0) << finished.output;
-  EXPECT_EQ(finished.output.find("Open MPI needs 8.1 MiB in /dev/shm") != std::string::npos,
-            LOCKSTEP_TEST_MPI);
+  for (const bool under_mpirun : {false, true}) {
+    const Environment by_mpirun = {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+    const Finished finished =
+        run_with_shared_memory_of("64k", "doctor --json", under_mpirun ? by_mpirun : Environment());
+    EXPECT_EQ(finished.exit_code, LOCKSTEP_TEST_MPI && under_mpirun ? 2 : 0) << finished.output;
+    const std::string listed = Json::parse(finished.output)[under_mpirun ? "problems" : "advice"].dump();
+    EXPECT_EQ(listed.find("Open MPI needs 8.1 MiB in /dev/shm") != std::string::npos, LOCKSTEP_TEST_MPI)
+        << listed;
+  }
 }
 
 TEST(BenchProcesses, WhatIsAskedForIsEnoughForOpenMpi) {

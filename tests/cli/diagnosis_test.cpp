@@ -76,10 +76,15 @@ TEST(Diagnosis, BrokenTransportsAreProblemsButMissingMpiIsNot) {
   EXPECT_THAT(diagnose(bad).problems, ElementsAre("the shm transport does not work: no memory files"));
 }
 
-TEST(Diagnosis, WhatMpiLacksIsAProblem) {
+TEST(Diagnosis, WhatMpiLacksIsAProblemOnlyUnderMpi) {
   Examination small = healthy();
-  small.mpi_problem = "Open MPI needs more";
+  small.mpi_lack = "Open MPI needs more";
+  EXPECT_THAT(diagnose(small).problems, IsEmpty());
+  EXPECT_THAT(diagnose(small).advice,
+              ElementsAre("only where MPI carries the connections: Open MPI needs more"));
+  small.under_mpi = true;
   EXPECT_THAT(diagnose(small).problems, ElementsAre("Open MPI needs more"));
+  EXPECT_THAT(diagnose(small).advice, IsEmpty());
 }
 
 TEST(Diagnosis, LargeWorldsNeedOpenFiles) {

@@ -22,5 +22,11 @@ TEST(MpiRoom, FollowsWhatOpenMpiIsTold) {
   EXPECT_EQ(mpi_memory_bytes(2, {{"OMPI_MCA_btl", "tcp,self"}}), 0U);
 }
 
+TEST(MpiRoom, KnowsWhoseProcessItIs) {
+  EXPECT_TRUE(started_by_mpi({{"OMPI_COMM_WORLD_RANK", "0"}}));
+  EXPECT_TRUE(started_by_mpi({{"PMIX_RANK", "0"}}));
+  EXPECT_FALSE(started_by_mpi({{"OMPI_MCA_btl", "tcp,self"}, {"PMIX_MCA_gds", "hash"}, {"RANK", "0"}}));
+}
+
 }  // namespace
 }  // namespace lockstep::cli
