@@ -13,6 +13,7 @@
 #include "lockstep/comm/connect.h"
 #include "lockstep/rendezvous/environment.h"
 #include "lockstep/rendezvous/process.h"
+#include "lockstep/rendezvous/rendezvous.h"
 #include "lockstep/transport/connect/listener.h"
 #include "lockstep/transport/connect/secret.h"
 #include "lockstep/transport/connect/tls.h"
@@ -54,6 +55,15 @@ TransportCheck check_mpi() {
 
 std::vector<TransportCheck> check_transports() {
   return {check_shm(), check_tcp(), check_mpi()};
+}
+
+std::string check_serving(const rendezvous::Placement& placement) {
+  try {
+    rendezvous::try_to_serve(placement);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 std::string check_mpi_room(int ranks) {

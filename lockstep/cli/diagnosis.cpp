@@ -83,6 +83,7 @@ Diagnosis diagnose(const Examination& examination) {
           fmt::format("the {} transport does not work: {}", transport.name, transport.detail));
     }
   }
+  if (!examination.serving_problem.empty()) found.problems.push_back(examination.serving_problem);
   if (!examination.mpi_lack.empty()) diagnose_mpi(examination, found);
   if (examination.placement) {
     if (!examination.met) diagnose_network(*examination.placement, examination.secret, found);

@@ -36,8 +36,9 @@ struct Examination {
   std::string placement_problem;  // when there is no placement
   SystemFacts system;
   std::vector<TransportCheck> transports;
-  std::string mpi_lack;    // why ranks would not do well over MPI; empty: they would, or it is not there
-  bool under_mpi = false;  // MPI's launcher started this process
+  std::string serving_problem;  // why the ranks cannot meet at this process; empty: they can, or need not
+  std::string mpi_lack;         // why ranks would not do well over MPI; empty: they would, or it is not there
+  bool under_mpi = false;       // MPI's launcher started this process
   SecretCheck secret;
   LinkModelCheck links;
   std::vector<std::string> unread_variables;  // sentences
@@ -54,6 +55,9 @@ Diagnosis diagnose(const Examination& examination);
 
 // Tries shm (a sealed memory file), tcp (a loopback listener) and mpi (was it built in).
 std::vector<TransportCheck> check_transports();
+
+// Tries to listen where the other ranks would look for this process; empty also where they look for another.
+std::string check_serving(const rendezvous::Placement& placement);
 
 // Whether the ranks that mpirun starts here would have the memory that Open MPI needs; empty also where there
 // is no mpirun, or no MPI in this build.

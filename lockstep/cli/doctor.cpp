@@ -31,9 +31,10 @@ int ranks_here(const std::optional<rendezvous::Placement>& placement) {
   return std::max(2, placement ? placement->local_world.value.value_or(2) : 2);
 }
 
-Examination examine(const PlacementFlags& flags) {
+Examination examine(const PlacementFlags& flags, bool met) {
   const rendezvous::Environment environment = rendezvous::process_environment();
   Examination result;
+  result.met = met;
   try {
     result.placement = flags.resolve();
   } catch (const UsageError& error) {
@@ -41,6 +42,7 @@ Examination examine(const PlacementFlags& flags) {
   }
   result.system = read_system_facts();
   result.transports = check_transports();
+  if (result.placement && !met) result.serving_problem = check_serving(*result.placement);
   result.mpi_lack = check_mpi_room(ranks_here(result.placement));
   result.under_mpi = started_by_mpi(environment);
   result.secret = check_secret();
@@ -60,8 +62,7 @@ int doctor(const DoctorFlags& flags) {
   // Meeting comes first and raises its own errors: a rank that cannot meet must say so in one sentence.
   std::optional<rendezvous::PeerTable> peers;
   if (flags.meet) peers = meet(flags.placement.resolve());
-  Examination examination = examine(flags.placement);
-  examination.met = peers.has_value();
+  const Examination examination = examine(flags.placement, peers.has_value());
   const Diagnosis diagnosis = diagnose(examination);
   print(std::cout,
         flags.json ? report_json(examination, diagnosis, peers) : report_text(examination, diagnosis, peers));

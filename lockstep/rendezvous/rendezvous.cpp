@@ -14,6 +14,7 @@
 #include "lockstep/rendezvous/client.h"
 #include "lockstep/rendezvous/host_id.h"
 #include "lockstep/rendezvous/server.h"
+#include "lockstep/transport/connect/socket.h"
 
 namespace lockstep::rendezvous {
 namespace {
@@ -47,6 +48,15 @@ PeerTable meet_at_master(const Placement& placement, const transport::Secret& se
   return table;
 }
 
+bool serves(const Placement& placement) {
+  return placement.world.value > 1 && placement.rank.value == 0 && placement.served_by_rank0.value;
+}
+
+UsageError cannot_serve(const Placement& placement, const UsageError& why) {
+  return UsageError(fmt::format("rank 0 cannot serve the rendezvous (host from {}, port from {}): {}",
+                                placement.master_host.source, placement.master_port.source, why.what()));
+}
+
 // If the port is taken by another process that believes it is rank 0, that one names us both to all ranks.
 void ask_other_rank0(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
                      Deadline deadline) {
@@ -71,8 +81,7 @@ Server serve_as_rank0(const Placement& placement, const transport::Secret& secre
   } catch (const UsageError& error) {
     const bool may_dial = is_loopback(placement.master()) || !secret.empty() || local.tls;
     if (may_dial) ask_other_rank0(placement, secret, local, deadline);
-    throw UsageError(fmt::format("rank 0 cannot serve the rendezvous (host from {}, port from {}): {}",
-                                 placement.master_host.source, placement.master_port.source, error.what()));
+    throw cannot_serve(placement, error);
   }
 }
 
@@ -82,13 +91,20 @@ std::string_view version() {
   return LOCKSTEP_VERSION;
 }
 
+void try_to_serve(const Placement& placement) {
+  if (!serves(placement)) return;
+  try {
+    transport::open_bound_socket(listening_address(placement.master()));
+  } catch (const UsageError& error) {
+    throw cannot_serve(placement, error);
+  }
+}
+
 PeerTable rendezvous(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
                      Deadline deadline) {
   failpoint::set_rank(placement.rank.value);
   if (placement.world.value == 1) return {{self(placement, local)}, fresh_nonce()};
-  if (placement.rank.value != 0 || !placement.served_by_rank0.value) {
-    return meet_at_master(placement, secret, local, deadline);
-  }
+  if (!serves(placement)) return meet_at_master(placement, secret, local, deadline);
   Server server = serve_as_rank0(placement, secret, local, deadline);
   // Leaving this scope asks the thread to stop and waits for it: a server that is answering finishes first.
   Background serving([&](const std::stop_token& stop) { server.serve(deadline, stop); });

@@ -27,6 +27,10 @@ struct LocalInfo {
 PeerTable rendezvous(const Placement& placement, const transport::Secret& secret, const LocalInfo& local,
                      Deadline deadline);
 
+// Whether rendezvous() could listen, where this process would: binds the address for a moment, unseen by
+// other ranks. UsageError as rendezvous() for a port in use; a secret is not asked for.
+void try_to_serve(const Placement& placement);
+
 // The address of this host that its packets to `master` carry: what peers that reach the master can reach.
 // placement.address when it is given; sends nothing. CommError when there is no route.
 std::string route_address(const Placement& placement, Deadline deadline);

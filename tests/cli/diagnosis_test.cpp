@@ -76,6 +76,12 @@ TEST(Diagnosis, BrokenTransportsAreProblemsButMissingMpiIsNot) {
   EXPECT_THAT(diagnose(bad).problems, ElementsAre("the shm transport does not work: no memory files"));
 }
 
+TEST(Diagnosis, RepeatsWhyItCannotListen) {
+  Examination taken = of_world(2, 2, "127.0.0.1");
+  taken.serving_problem = "port 29500 is in use";
+  EXPECT_THAT(diagnose(taken).problems, ElementsAre("port 29500 is in use"));
+}
+
 TEST(Diagnosis, WhatMpiLacksIsAProblemOnlyUnderMpi) {
   Examination small = healthy();
   small.mpi_lack = "Open MPI needs more";

@@ -129,6 +129,30 @@ TEST(Doctor, ReportsWhatIsWrongAndFails) {
               HasSubstr("rank 9 from RANK (torchrun) is not below"));
 }
 
+TEST(Doctor, TriesThePortWhereItWouldListen) {
+  const transport::Listener taken({"127.0.0.1", 0, {}},
+                                  {.me = {"test", -1, "test", 0}, .secret = {}, .tls = nullptr});
+  const std::string port = std::to_string(taken.address().port);
+  const std::vector<std::string> rank0 = {"--rank", "0", "--world", "2", "--master-port", port};
+  const auto with = [&](std::vector<std::string> command, const std::vector<std::string>& more) {
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  };
+  const Finished finished = run_program(with({"doctor", "--json"}, rank0));
+  EXPECT_EQ(finished.exit_code, 2);
+  const json problems = json::parse(finished.output)["problems"];
+  ASSERT_EQ(problems.size(), 1u) << problems;
+  EXPECT_EQ(run_program(with({"doctor", "--meet"}, rank0)).error_output,
+            "lockstep: " + problems[0].get<std::string>() + "\n");
+  for (const std::vector<std::string>& elsewhere :
+       {std::vector<std::string>{"--rank", "1", "--world", "2", "--master-port", port},
+        with(rank0, {"--rendezvous-server", "launcher"}),
+        {"--rank", "0", "--world", "1", "--master-port", port},
+        {"--rank", "0", "--world", "2", "--master-port", std::to_string(free_port())}}) {
+    EXPECT_EQ(run_program(with({"doctor"}, elsewhere)).exit_code, 0);
+  }
+}
+
 TEST(Doctor, NeverPrintsTheSecret) {
   const Environment with_secret = {{"LOCKSTEP_SECRET", "do-not-print-this-secret"}};
   for (const std::vector<std::string>& command : {std::vector<std::string>{"doctor"}, {"doctor", "--json"}}) {

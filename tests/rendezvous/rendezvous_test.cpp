@@ -12,6 +12,7 @@
 #include "lockstep/transport/connect/socket.h"
 
 #include "tests/rendezvous/meeting.h"
+#include "tests/support/error_of.h"
 #include "tests/support/random_draws.h"
 
 namespace lockstep::rendezvous {
@@ -75,6 +76,21 @@ TEST(Rendezvous, RankZeroNamesAPortInUse) {
   EXPECT_THAT(outcome.message(),
               HasSubstr(fmt::format("port {} on 127.0.0.1 is in use", other.address().port)));
   EXPECT_THAT(outcome.message(), HasSubstr("port from MASTER_PORT"));
+}
+
+TEST(Rendezvous, OnlyWhoWouldServeTriesThePort) {
+  const transport::Listener other({"127.0.0.1", 0, {}},
+                                  {.me = {"other", -1, "other", 0}, .secret = kSecret, .tls = nullptr});
+  Placement placement = placement_of(0, 2, other.address());
+  EXPECT_NO_THROW(try_to_serve(placement)) << "a launcher serves";
+  placement.served_by_rank0.value = true;
+  EXPECT_EQ(test::error_of<UsageError>([&] { try_to_serve(placement); }),
+            start_rank(placement).get().message());
+  placement.rank.value = 1;
+  EXPECT_NO_THROW(try_to_serve(placement));
+  placement.rank.value = 0;
+  placement.world.value = 1;
+  EXPECT_NO_THROW(try_to_serve(placement));
 }
 
 TEST(Rendezvous, ASecondRankZeroOnTheSameHostIsNamed) {

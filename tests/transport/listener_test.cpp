@@ -62,6 +62,16 @@ void exchange_words(Connection& a, Connection& b) {
   EXPECT_EQ(received, word);
 }
 
+TEST(Listener, AnAddressIsTriedUnseen) {
+  const std::uint16_t port = bound_address(open_bound_socket({"127.0.0.1", 0, {}}).get(), {}).port;
+  const Descriptor trial = open_bound_socket({"127.0.0.1", port, {}});
+  const Descriptor listening = open_listening_socket({"127.0.0.1", port, {}});
+  EXPECT_THAT(test::error_of<UsageError>([&] {
+                open_bound_socket({"127.0.0.1", port, {}});
+              }),
+              HasSubstr("is in use"));
+}
+
 TEST(Listener, ConnectsTwoThatShareTheSecret) {
   for (const Address& address : {any_port(), Address{"localhost", 0, ""},
                                  Address{"", 0, fmt::format("lockstep-listener-{}", getpid())}}) {

@@ -152,12 +152,17 @@ bool has_ipv6() {
   return static_cast<bool>(Descriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)));
 }
 
-Descriptor open_listening_socket(const Address& address) {
+Descriptor open_bound_socket(const Address& address) {
   const SocketAddress where = resolve_for_listening(address);
   Descriptor fd = open_socket(where.family());
   if (!address.is_unix()) set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (where.family() == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (::bind(fd.get(), where.get(), where.length) != 0) throw_listen_error(address, errno);
+  return fd;
+}
+
+Descriptor open_listening_socket(const Address& address) {
+  Descriptor fd = open_bound_socket(address);
   if (::listen(fd.get(), kBacklog) != 0) throw_listen_error(address, errno);
   return fd;
 }

@@ -38,6 +38,9 @@ bool has_ipv6();
 // "::" means IPv4 as well. UsageError when the address is in use, not ours, unknown or needs privileges.
 Descriptor open_listening_socket(const Address& address);
 
+// The same without listening: who connects finds nobody, and open_listening_socket() finds the address free.
+Descriptor open_bound_socket(const Address& address);
+
 // The address with the port the system chose.
 Address bound_address(int fd, const Address& asked);
 
