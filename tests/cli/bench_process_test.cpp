@@ -131,7 +131,7 @@ TEST(BenchProcesses, MissingMpirunIsOneSentence) {
 TEST(BenchProcesses, BadOptionsEndWithTheCodeForUsage) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--algorithm", "magic"},
                                                     {"--op", "fly"},
-                                                    {"--bytes", "1023"},
+                                                    {"--bytes", "1T"},
                                                     {"--ranks", "0"}}) {
     const Finished finished = run_program(bench(arguments));
     EXPECT_EQ(finished.exit_code, 2) << arguments[0];

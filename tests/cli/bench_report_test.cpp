@@ -56,6 +56,16 @@ TEST_F(BenchReport, RowsAreTheseToTheLetter) {
             "        240.00..270.00    4.194    6.291 NO       \n");
 }
 
+// 64 MiB shared by three ranks.
+TEST_F(BenchReport, SizesThatFillNoUnitLeaveTheColumnsInPlace) {
+  std::vector<Measurement> all = {measurement("lockstep", "direct", 100),
+                                  measurement("lockstep", "direct", 100)};
+  all[1].contestant.what.bytes = 67'108'860;
+  const std::string rows = table_rows(all);
+  const std::size_t second = rows.find('\n') + 1;
+  EXPECT_EQ(rows.find("fp32"), rows.find("fp32", second) - second) << rows;
+}
+
 TEST_F(BenchReport, LinesAreTheseToTheLetter) {
   Measurement ours = measurement("lockstep", "add+ring", 131.072);
   EXPECT_EQ(json_line(ours),

@@ -34,19 +34,6 @@ bool can_do(const std::string& algorithm, Op op) {
   return outer_can && schedule::supports(name.algorithm, op);
 }
 
-void check_sizes(const BenchOptions& options) {
-  const int ranks = options.site.ranks;
-  for (const Op op : options.ops) {
-    const std::size_t unit =
-        size_of(options.dtype) * (op == Op::all_to_all ? static_cast<std::size_t>(ranks) : 1);
-    for (const std::size_t bytes : options.bytes) {
-      if (op == Op::barrier || bytes % unit == 0) continue;
-      throw UsageError(fmt::format("--bytes is '{}': {} of {} on {} ranks needs a multiple of {}", bytes,
-                                   name_of(op), name_of(options.dtype), ranks, unit));
-    }
-  }
-}
-
 void check_hosts(const Site& site) {
   if (site.ranks_per_host.empty()) return;
   const int placed = std::accumulate(site.ranks_per_host.begin(), site.ranks_per_host.end(), 0);
@@ -146,7 +133,6 @@ void check_together(const BenchOptions& options) {
   if (options.tune && (!options.against.empty() || options.algorithms != std::vector<std::string>{"auto"})) {
     throw UsageError("--tune chooses what to measure by itself: leave out --algorithm and --against");
   }
-  check_sizes(options);
   if ((options.algorithms.size() * options.registered.size()) + options.against.size() > kMaxBenchSlots) {
     throw UsageError(fmt::format("--algorithm and --against name more than {} things to measure together",
                                  kMaxBenchSlots));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/bench/options.h"
 
+#include <algorithm>
 #include <array>
 
 #include <CLI/App.hpp>
@@ -35,7 +36,8 @@ constexpr int kMostTurns = 1000;
 constexpr double kMostTurnMs = 10'000;
 
 constexpr std::string_view kNotes =
-    "bytes is the size of one rank's buffer. time is the median over turns of the slowest rank; algbw is "
+    "bytes is the size of one rank's buffer, as it was measured. time is the median over turns of the "
+    "slowest rank; algbw is "
     "bytes / "
     "time, busbw is algbw times the factor of nccl-tests (all_reduce 2(n-1)/n, reduce_scatter, all_gather "
     "and "
@@ -162,7 +164,10 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
       "--lanes", texts.lanes,
       "Lanes that each rank owns, as in 1,3, each a buffer of `bytes`, a power of two together: the "
       "algorithm lanes sums them in the lane tree, with any other one every rank adds its own first");
-  app.add_option("--bytes", texts.bytes, "Sizes of a rank's buffer: 4K,1M,64M and ranges first:last:factor")
+  app.add_option(
+         "--bytes", texts.bytes,
+         "Sizes of a rank's buffer: 4K,1M,64M and ranges first:last:factor; rounded down to whole elements, "
+         "for all_to_all to as many for each rank (at least one)")
       ->capture_default_str();
   app.add_option("--dtype", texts.dtype, list(names_of(kAllDTypes)))->capture_default_str();
   app.add_option("--exact", texts.exact, "Order of addition: true (canonical), false (any) or auto")
@@ -212,7 +217,13 @@ std::vector<std::string> algorithms_for(const BenchOptions& options, Op op) {
 }
 
 std::vector<std::size_t> sizes_for(const BenchOptions& options, Op op) {
-  return op == Op::barrier ? std::vector<std::size_t>{0} : options.bytes;
+  if (op == Op::barrier) return {0};
+  const auto shares = static_cast<std::size_t>(op == Op::all_to_all ? options.site.ranks : 1);
+  const std::size_t unit = size_of(options.dtype) * shares;
+  std::vector<std::size_t> sizes;
+  for (const std::size_t bytes : options.bytes)
+    sizes.push_back(bytes == 0 ? 0 : std::max(unit, bytes / unit * unit));
+  return sizes;
 }
 
 }  // namespace lockstep::cli

@@ -37,7 +37,8 @@ std::optional<BenchOptions> parse_bench_options(const std::vector<std::string>& 
 // asked for; and have hosts to compose over).
 std::vector<std::string> algorithms_for(const BenchOptions& options, schedule::Op op);
 
-// The sizes to measure for an operation: a barrier has none but 0.
+// The sizes to measure for an operation: those given, rounded down to whole elements, for all_to_all to as
+// many for each rank, but to at least one of them; a barrier has none but 0.
 std::vector<std::size_t> sizes_for(const BenchOptions& options, schedule::Op op);
 
 }  // namespace lockstep::cli

@@ -13,7 +13,7 @@ namespace lockstep::cli {
 namespace {
 
 constexpr std::string_view kRow =
-    "{:<9} {:<15} {:<17} {:<10} {:>9} {:>6} {:<6} {:>11} {:>21} {:>8} {:>8} {:<8} {}\n";
+    "{:<9} {:<15} {:<17} {:<9} {:>10} {:>6} {:<6} {:>11} {:>21} {:>8} {:>8} {:<8} {}\n";
 
 double algbw(const Measurement& measurement) {
   return gigabytes_per_second(measurement.contestant.what.bytes, measurement.time_us.median);
