@@ -80,8 +80,10 @@ std::string check_mpi_room(int ranks) {
 SecretCheck check_secret() {
   SecretCheck result;
   if (std::getenv("LOCKSTEP_SECRET")) result.origin = SecretCheck::Origin::value;
-  result.file = transport::Secret::file_in_environment();
-  if (!result.file.empty()) result.origin = SecretCheck::Origin::file;
+  if (const auto file = transport::Secret::file_in_environment()) {
+    result.origin = SecretCheck::Origin::file;
+    result.file = *file;
+  }
   try {
     transport::Secret::from_environment();
     result.tls = transport::tls_from_environment() != nullptr;

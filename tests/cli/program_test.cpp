@@ -281,6 +281,20 @@ TEST(BadInput, SecretFileMissing) {
   expect_refusal(run_program({"doctor", "--meet"}, environment), 2, "/nonexistent/secret");
 }
 
+TEST(BadInput, SecretFileEmpty) {
+  Environment environment = rank_of(0, 2, free_port());
+  environment["LOCKSTEP_SECRET_FILE"] = "";
+  const std::string sentence =
+      "LOCKSTEP_SECRET_FILE is set, but empty: name the file of the secret, or unset it";
+  expect_refusal(run_program({"doctor", "--meet"}, environment), 2, sentence);
+  expect_refusal(run_program({"launch", "-n", "1", "true"}, environment), 2, sentence);
+  // One sentence is enough: that there is no secret for other hosts is no second problem.
+  environment["MASTER_ADDR"] = "192.0.2.1";
+  const json problems = json::parse(run_program({"doctor", "--json"}, environment).output)["problems"];
+  ASSERT_EQ(problems.size(), 1u) << problems;
+  EXPECT_THAT(problems[0].get<std::string>(), HasSubstr(sentence));
+}
+
 TEST(BadInput, WrongSecret) {
   const std::uint16_t port = free_port();
   Environment zero = rank_of(0, 2, port);

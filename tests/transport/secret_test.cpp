@@ -80,9 +80,11 @@ TEST(Secret, EnvironmentGivesTheValueOrAFileOrNothing) {
   }
   {
     const test::ScopedVariable empty("LOCKSTEP_SECRET_FILE", "");
-    EXPECT_TRUE(Secret::from_environment().empty());
+    EXPECT_EQ(
+        test::error_of<UsageError>([] { Secret::from_environment(); }),
+        "LOCKSTEP_SECRET_FILE is set, but empty: name the file of the secret, or unset it to have none");
     const test::ScopedVariable value("LOCKSTEP_SECRET", kGood.c_str());
-    EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);
+    EXPECT_THAT(test::error_of<UsageError>([] { Secret::from_environment(); }), HasSubstr("both set"));
   }
   const test::ScopedVariable file("LOCKSTEP_SECRET_FILE", scratch.write("s", kGood).c_str());
   EXPECT_EQ(Secret::from_environment().value_for_environment(), kGood);

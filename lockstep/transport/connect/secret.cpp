@@ -35,20 +35,27 @@ void check_length(std::size_t length, std::string_view where) {
 
 Secret Secret::from_environment() {
   const char* value = std::getenv("LOCKSTEP_SECRET");
-  const std::string file = file_in_environment();
-  if (value != nullptr && !file.empty()) {
+  const std::optional<std::string> file = file_in_environment();
+  if (value != nullptr && file) {
     throw UsageError("LOCKSTEP_SECRET and LOCKSTEP_SECRET_FILE are both set: unset one of them");
   }
   if (value != nullptr) {
     check_length(std::strlen(value), "LOCKSTEP_SECRET");
     return Secret(value);
   }
-  return file.empty() ? Secret() : from_file(file);
+  if (!file) return {};
+  // As empty as an unset variable of a script: who meant a secret must not run without one.
+  if (file->empty()) {
+    throw UsageError(
+        "LOCKSTEP_SECRET_FILE is set, but empty: name the file of the secret, or unset it to have none");
+  }
+  return from_file(*file);
 }
 
-std::string Secret::file_in_environment() {
+std::optional<std::string> Secret::file_in_environment() {
   const char* file = std::getenv("LOCKSTEP_SECRET_FILE");
-  return file == nullptr ? "" : file;
+  if (file == nullptr) return std::nullopt;
+  return file;
 }
 
 Secret Secret::from_file(const std::filesystem::path& path) {

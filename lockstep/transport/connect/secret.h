@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "lockstep/base/bytes.h"
@@ -14,11 +15,11 @@ class Secret {
   // No secret: allowed only between processes of one host.
   Secret() = default;
 
-  // LOCKSTEP_SECRET (the value itself) or LOCKSTEP_SECRET_FILE (a path); none of them: no secret; both:
-  // UsageError.
+  // LOCKSTEP_SECRET (the value itself) or LOCKSTEP_SECRET_FILE (a path); none of them: no secret; both, or
+  // one that is empty: UsageError.
   static Secret from_environment();
-  // LOCKSTEP_SECRET_FILE; empty when it is empty or not set, which is the same.
-  static std::string file_in_environment();
+  // LOCKSTEP_SECRET_FILE as it is set.
+  static std::optional<std::string> file_in_environment();
 
   // The file's bytes without a final newline, 16 to 4096 of them. UsageError when it is missing, readable or
   // writable by group or others (says: chmod 600), too short or too long.
