@@ -20,6 +20,7 @@ constexpr std::size_t kMaxFileBytes = 1 << 20;
 constexpr std::size_t kMaxHostName = 255;
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::string_view kSlots = "slots=";
+constexpr std::string_view kExample = "`node1 slots=4`";
 
 struct Place {
   std::string_view file;
@@ -42,7 +43,10 @@ std::string_view take_word(std::string_view& line) {
 
 HostSlots parse_line(std::string_view host, std::string_view rest, const Place& place) {
   if (host.size() > kMaxHostName || !is_plain(host, "._-:")) {
-    fail(place, fmt::format("{} is not a host name or address", quote(host)));
+    fail(place,
+         fmt::format(
+             "{} is not a host name or address: expected at most {} letters, digits, '.', '_', '-' or ':'",
+             quote(host), kMaxHostName));
   }
   HostSlots result{std::string(host), 1};
   bool seen = false;
@@ -73,11 +77,22 @@ std::vector<HostSlots> parse_hostfile(std::string_view text, std::string_view fi
     if (host.empty()) continue;
     hosts.push_back(parse_line(host, line, place));
     const auto [earlier, is_new] = line_of.emplace(host, place.line);
-    if (!is_new) fail(place, fmt::format("host {} is already on line {}", host, earlier->second));
+    if (!is_new) {
+      fail(place,
+           fmt::format("host {} is already on line {}: keep one of the two lines, with all of its slots",
+                       host, earlier->second));
+    }
     slots += hosts.back().slots;
-    if (slots > kMaxWorld) fail(place, fmt::format("more than {} slots altogether", kMaxWorld));
+    if (slots > kMaxWorld) {
+      fail(place, fmt::format("the hosts up to here have {} slots, but a world has at most {}: lower their "
+                              "slots or leave out hosts",
+                              slots, kMaxWorld));
+    }
   }
-  if (hosts.empty()) throw UsageError(fmt::format("{}: no host in the file", file));
+  if (hosts.empty()) {
+    throw UsageError(
+        fmt::format("{}: no host in the file: write a line such as {} for each one", file, kExample));
+  }
   return hosts;
 }
 
@@ -86,13 +101,14 @@ std::vector<HostSlots> load_hostfile(const std::filesystem::path& path) {
   std::string text(kMaxFileBytes + 1, '\0');
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!in.is_open() || in.bad()) {
-    throw UsageError(
-        fmt::format("cannot read the host file {}: {}; it has a line such as `node1 slots=4` for each host",
-                    path.string(), std::strerror(errno)));
+    throw UsageError(fmt::format("cannot read the host file {}: {}; it has a line such as {} for each host",
+                                 path.string(), std::strerror(errno), kExample));
   }
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMaxFileBytes) {
-    throw UsageError(fmt::format("host file {} is longer than {} bytes", path.string(), kMaxFileBytes));
+    throw UsageError(
+        fmt::format("host file {} is longer than {} bytes: name one with a line such as {} for each host",
+                    path.string(), kMaxFileBytes, kExample));
   }
   return parse_hostfile(text, path.string());
 }

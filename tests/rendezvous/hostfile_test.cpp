@@ -34,16 +34,23 @@ struct BadHostfile {
 
 TEST(Hostfile, NamesFileAndLineOfEveryMistake) {
   const BadHostfile cases[] = {
-      {"", "h: no host in the file"},
-      {"# only a comment\n", "h: no host in the file"},
+      {"", "h: no host in the file: write a line such as `node1 slots=4` for each one"},
+      {"# only a comment\n", "h: no host in the file: write a line such as `node1 slots=4` for each one"},
       {"a\nb slots=zero\n", "h:2: slots is 'zero': expected a whole number from 1 to 4096"},
       {"a slots=0", "h:1: slots is '0': expected a whole number from 1 to 4096"},
       {"a slots=", "h:1: slots is '': expected a whole number from 1 to 4096"},
       {"a\n\nb 8\n", "h:3: '8' is not understood after the host: expected 'slots=N' once"},
       {"a slots=1 slots=2", "h:1: 'slots=2' is not understood after the host: expected 'slots=N' once"},
-      {"a\nb\na slots=3", "h:3: host a is already on line 1"},
-      {"a;reboot\n", "h:1: 'a;reboot' is not a host name or address"},
-      {"a slots=4096\nb\n", "h:2: more than 4096 slots altogether"},
+      {"a\nb\na slots=3",
+       "h:3: host a is already on line 1: keep one of the two lines, with all of its slots"},
+      {"a;reboot\n",
+       "h:1: 'a;reboot' is not a host name or address: expected at most 255 letters, digits, '.', '_', '-' "
+       "or "
+       "':'"},
+      {"a slots=4096\nb slots=2\n",
+       "h:2: the hosts up to here have 4098 slots, but a world has at most 4096: lower their slots or leave "
+       "out "
+       "hosts"},
   };
   for (const BadHostfile& bad : cases) {
     EXPECT_EQ(error_of<UsageError>([&] { parse_hostfile(bad.text, "h"); }), bad.message);
@@ -59,8 +66,9 @@ TEST(Hostfile, NamesAFileThatCannotBeRead) {
 TEST(Hostfile, RefusesAFileThatIsTooLong) {
   const test::TemporaryFolder folder;
   const std::string path = folder.write("hosts", std::string(2 << 20, '#'));
-  EXPECT_NE(error_of<UsageError>([&] { load_hostfile(path); }).find("longer than 1048576 bytes"),
-            std::string::npos);
+  EXPECT_EQ(error_of<UsageError>([&] { load_hostfile(path); }),
+            "host file " + path +
+                " is longer than 1048576 bytes: name one with a line such as `node1 slots=4` for each host");
 }
 
 }  // namespace
