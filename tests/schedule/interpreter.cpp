@@ -286,7 +286,7 @@ bool is_reduced(const CollectiveSpec& spec, const Element& held, std::size_t ind
   const bool alone = spec.world == 1 && spec.pieces.empty();
   const bool finished = held.finishes == 1 || (alone && held.finishes == 0);
   if (!held.specified || !finished || held.sum != wanted.sum) return false;
-  if (spec.pieces.empty() && !is_exact(spec.algorithm)) return true;
+  if (spec.pieces.empty() && !is_exact(spec)) return true;
   return held.order == (held.finishes == 1 ? mix(wanted.order, 1) : wanted.order);
 }
 

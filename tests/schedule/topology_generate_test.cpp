@@ -2,18 +2,25 @@
 //
 // Who talks to whom, and how evenly: what distinguishes the algorithms beyond right results.
 #include <algorithm>
+#include <array>
 #include <set>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/schedule/check/check.h"
+#include "lockstep/schedule/collective/cost.h"
 #include "lockstep/schedule/collective/generate.h"
 
 #include "tests/schedule/specs.h"
 
 namespace lockstep::schedule::testing {
 namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::array kExactAlgorithms = {Algorithm::direct, Algorithm::one_shot, Algorithm::halving_doubling};
 
 std::set<Rank> receivers_of(const Program& program) {
   std::set<Rank> receivers;
@@ -131,13 +138,123 @@ TEST(HierarchicalGenerate, OnlyOwnersCrossUnevenHosts) {
   }
 }
 
-TEST(HierarchicalGenerate, EqualHostsOfExactPartsAddInTheCanonicalOrder) {
-  CollectiveSpec spec = flat_spec(Op::all_reduce, Algorithm::hierarchical, 16, 64);
-  spec.ranks_per_host = {4, 4, 4, 4};
-  std::vector<Program> programs = programs_of(spec);
-  spec.algorithm = Algorithm::direct;  // which the checker holds to the canonical order
-  const CheckResult result = check_without_formulas(spec, programs);
-  EXPECT_FALSE(result.violation) << result.violation->to_string();
+// Whatever the spec says of itself: by the checker, which holds direct to the canonical order.
+bool adds_in_the_canonical_order(const CollectiveSpec& spec) {
+  CollectiveSpec held = spec;
+  held.algorithm = Algorithm::direct;
+  const CheckResult result = check_without_formulas(held, programs_of(spec));
+  if (!result.violation) return true;
+  EXPECT_THAT(result.violation->reason, HasSubstr("not in the canonical order")) << describe(spec);
+  return false;
+}
+
+void expect_exact_where_canonical(const std::vector<int>& hosts) {
+  for (const Op op : {Op::all_reduce, Op::reduce_scatter, Op::reduce}) {
+    for (const Algorithm inner : kExactAlgorithms) {
+      for (const Algorithm outer : kExactAlgorithms) {
+        if (!supports(outer, op)) continue;
+        CollectiveSpec spec = hierarchical_spec(op, hosts, inner, outer);
+        spec.count = static_cast<std::size_t>(spec.world) + 3;
+        for (const Rank root : roots_for(op, spec.world)) {
+          spec.root = root;
+          EXPECT_EQ(is_exact(spec), adds_in_the_canonical_order(spec)) << describe(spec);
+        }
+      }
+    }
+  }
+}
+
+TEST(HierarchicalGenerate, IsExactWhereItsTreeIsTheCanonicalOne) {
+  for (int world = 1; world <= 7; ++world) {
+    for (const auto& hosts : all_host_shapes(world)) expect_exact_where_canonical(hosts);
+  }
+  for (const auto& hosts : std::vector<std::vector<int>>{{4, 4, 4, 4},
+                                                         {4, 4, 4, 3},
+                                                         {4, 4, 8},
+                                                         {8, 8, 1},
+                                                         {2, 2, 2, 2, 2, 1},
+                                                         {3, 3, 3, 3},
+                                                         {4, 8},
+                                                         {8, 4, 4}}) {
+    expect_exact_where_canonical(hosts);
+  }
+}
+
+TEST(HierarchicalGenerate, OrdersOfTheirOwnMakeNoCanonicalOne) {
+  for (const Algorithm own : {Algorithm::ring, Algorithm::tree}) {
+    for (CollectiveSpec spec : {hierarchical_spec(Op::all_reduce, {4, 4, 4, 4}, own, Algorithm::direct),
+                                hierarchical_spec(Op::all_reduce, {4, 4, 4, 4}, Algorithm::direct, own)}) {
+      spec.count = 64;
+      EXPECT_FALSE(is_exact(spec)) << describe(spec);
+      EXPECT_FALSE(adds_in_the_canonical_order(spec)) << describe(spec);
+    }
+  }
+}
+
+// That a mesh of 2 x 2 adds in this order is no promise of the mesh.
+TEST(HierarchicalGenerate, OnlyExactPartsPromiseTheCanonicalOrder) {
+  for (const Algorithm inner : kPartAlgorithms) {
+    for (const Algorithm outer : kPartAlgorithms) {
+      EXPECT_EQ(is_exact(hierarchical_spec(Op::all_reduce, {4, 4, 4, 4}, inner, outer)),
+                is_exact(inner) && is_exact(outer));
+    }
+  }
+}
+
+TEST(HierarchicalGenerate, HostsOfOnePowerOfTwoMakeTheCanonicalTree) {
+  const auto exact_on = [](const std::vector<int>& hosts) {
+    return is_exact(hierarchical_spec(Op::all_reduce, hosts, Algorithm::direct, Algorithm::direct));
+  };
+  for (const auto& hosts : std::vector<std::vector<int>>{{3},
+                                                         {2, 2},
+                                                         {2, 2, 2},
+                                                         {4, 4, 4, 4, 4},
+                                                         {8, 8, 5},
+                                                         {1, 1, 1},
+                                                         {4, 3},
+                                                         {16, 16, 16, 16, 16, 16, 1}}) {
+    EXPECT_TRUE(exact_on(hosts)) << ::testing::PrintToString(hosts);
+  }
+  for (const auto& hosts : std::vector<std::vector<int>>{{3, 3}, {1, 2}, {3, 1}, {2, 4}, {4, 2, 4}, {6, 6}}) {
+    EXPECT_FALSE(exact_on(hosts)) << ::testing::PrintToString(hosts);
+  }
+}
+
+// The phases are what predict_cost() adds up.
+TEST(HierarchicalGenerate, PhasesAreInsideHostsOrBetweenThem) {
+  CollectiveSpec spec = hierarchical_spec(Op::all_reduce, {4, 4, 4}, Algorithm::ring, Algorithm::direct);
+  spec.count = 1200;
+  const std::vector<PhaseCost> phases = predict_phases(spec);
+  ASSERT_EQ(phases.size(), 3U);
+  std::vector<std::size_t> sent(12, 0);
+  int depth = 0;
+  for (const PhaseCost& phase : phases) {
+    for (std::size_t rank = 0; rank < sent.size(); ++rank) sent[rank] += phase.cost.elements_sent[rank];
+    depth += phase.cost.depth;
+  }
+  EXPECT_EQ(sent, predict_cost(spec).elements_sent);
+  EXPECT_EQ(depth, predict_cost(spec).depth);
+  EXPECT_EQ(phases[0].op, Op::reduce_scatter);
+  EXPECT_EQ(phases[0].world, 4);
+  EXPECT_FALSE(phases[0].between_hosts);
+  EXPECT_EQ(phases[1].op, Op::all_reduce);
+  EXPECT_EQ(phases[1].world, 3);
+  EXPECT_TRUE(phases[1].between_hosts);
+  EXPECT_EQ(phases[2].op, Op::all_gather);
+  EXPECT_FALSE(phases[2].between_hosts);
+}
+
+TEST(HierarchicalGenerate, ALevelOfSingleRanksHasNoPhase) {
+  for (const Op op : kAllOps) {
+    if (op == Op::all_to_all) continue;
+    CollectiveSpec apart = hierarchical_spec(op, {1, 1, 1}, Algorithm::direct, Algorithm::direct);
+    apart.count = op == Op::barrier ? 0 : 30;
+    for (const PhaseCost& phase : predict_phases(apart)) EXPECT_TRUE(phase.between_hosts) << describe(apart);
+    CollectiveSpec together = apart;
+    together.ranks_per_host = {3};
+    for (const PhaseCost& phase : predict_phases(together)) EXPECT_FALSE(phase.between_hosts);
+    EXPECT_FALSE(predict_phases(together).empty()) << describe(together);
+  }
 }
 
 TEST(Generate, EqualSpecsGiveEqualPrograms) {

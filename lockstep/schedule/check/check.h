@@ -40,7 +40,7 @@ struct CheckResult {
   Cost cost;  // meaningful when there is no violation
 };
 
-// `programs` holds one program per rank of the world. For exact algorithms the expression of every reduced
+// `programs` holds one program per rank of the world. For exact specs the expression of every reduced
 // element must be the canonical tree; for the others every contribution must be in it exactly once and all
 // ranks must hold the same expression. Every rank must send, and all together add and be as deep, as
 // predict_cost() says: programs with redundant messages are refused although they would run.

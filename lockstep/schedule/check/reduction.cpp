@@ -58,7 +58,7 @@ class ReductionCheck {
  public:
   ReductionCheck(const CollectiveSpec& spec, Expressions& expressions)
       : spec_(spec), expressions_(expressions), contributions_(contributions(spec)) {
-    if (!spec.pieces.empty() || is_exact(spec.algorithm)) {
+    if (!spec.pieces.empty() || is_exact(spec)) {
       int leaves = 0;
       for (const Contribution& contribution : contributions_) leaves += contribution.leaves;
       canonical_ = canonical(contributions_, leaves, expressions_).expression;

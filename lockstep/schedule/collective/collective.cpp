@@ -2,11 +2,14 @@
 #include "lockstep/schedule/collective/collective.h"
 
 #include <array>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lockstep/base/suggest.h"
+#include "lockstep/schedule/collective/canonical.h"
 
 namespace lockstep::schedule {
 namespace {
@@ -44,6 +47,21 @@ auto parse_in(const Table& table, std::string_view kind, std::string_view text) 
     known.emplace_back(name);
   }
   refuse_name(kind, text, known);
+}
+
+int sum_of(std::span<const int> numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), 0);
+}
+
+// A tree over hosts cannot split one: it is the canonical tree over their ranks if both split at the same
+// rank, all the way down to single hosts.
+bool splits_between_hosts(std::span<const int> ranks_per_host) {
+  if (ranks_per_host.size() <= 1) return true;
+  const auto left = ranks_per_host.first(
+      static_cast<std::size_t>(canonical_split(static_cast<int>(ranks_per_host.size()))));
+  const auto right = ranks_per_host.subspan(left.size());
+  return sum_of(left) == canonical_split(sum_of(ranks_per_host)) && splits_between_hosts(left) &&
+         splits_between_hosts(right);
 }
 
 }  // namespace
@@ -88,6 +106,11 @@ bool supports(Algorithm algorithm, Op op) {
 bool is_exact(Algorithm algorithm) {
   return algorithm == Algorithm::halving_doubling || algorithm == Algorithm::direct ||
          algorithm == Algorithm::one_shot;
+}
+
+bool is_exact(const CollectiveSpec& spec) {
+  if (spec.algorithm != Algorithm::hierarchical) return is_exact(spec.algorithm);
+  return is_exact(spec.inner) && is_exact(spec.outer) && splits_between_hosts(spec.ranks_per_host);
 }
 
 }  // namespace lockstep::schedule

@@ -93,6 +93,12 @@ bool supports(Algorithm algorithm, Op op);
 // True if the order of addition is the canonical tree (canonical.h) whatever the world: exact collectives.
 bool is_exact(Algorithm algorithm);
 
+// The same of everything that a valid spec says, so that it may be true of a hierarchy: if both of its parts
+// are exact and the canonical tree over its hosts, with those over their ranks for leaves, is the canonical
+// tree over all ranks. So it is on any number of hosts of one power-of-two size, the last of which may be
+// smaller.
+bool is_exact(const CollectiveSpec& spec);
+
 // Throws UsageError naming the first field that makes no sense.
 void validate(const CollectiveSpec& spec);
 

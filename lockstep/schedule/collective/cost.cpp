@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
+#include "lockstep/base/error.h"
 #include "lockstep/schedule/collective/all_to_all.h"
 #include "lockstep/schedule/collective/flat.h"
 #include "lockstep/schedule/collective/hierarchical.h"
+#include "lockstep/schedule/collective/hosts.h"
 #include "lockstep/schedule/collective/lane_tree.h"
 
 namespace lockstep::schedule {
@@ -28,7 +31,32 @@ PredictedCost hierarchical_cost(const CollectiveSpec& spec) {
   return cost;
 }
 
+PhaseCost phase_cost(const Phase& phase, const CollectiveSpec& spec, const HostLayout& hosts) {
+  PhaseCost result{.cost = cost_of(phase, spec.world)};
+  for (const Part& part : phase) {
+    const std::vector<Rank>& members = part.place.members;
+    if (part.task.world() <= result.world) continue;
+    result.world = part.task.world();
+    result.op = part.task.op;
+    result.between_hosts = hosts.host_of(members.front()) != hosts.host_of(members.back());
+  }
+  return result;
+}
+
 }  // namespace
+
+std::vector<PhaseCost> predict_phases(const CollectiveSpec& spec) {
+  validate(spec);
+  LOCKSTEP_CHECK(spec.algorithm == Algorithm::hierarchical && spec.op != Op::all_to_all,
+                 "only these are made of phases");
+  const HostLayout hosts(spec.ranks_per_host);
+  std::vector<PhaseCost> costs;
+  for (const Phase& phase : hierarchical_phases(spec)) {
+    PhaseCost cost = phase_cost(phase, spec, hosts);
+    if (cost.world > 1) costs.push_back(std::move(cost));
+  }
+  return costs;
+}
 
 PredictedCost predict_cost(const CollectiveSpec& spec) {
   validate(spec);

@@ -21,4 +21,17 @@ struct PredictedCost {
 // Throws UsageError where validate() would.
 PredictedCost predict_cost(const CollectiveSpec& spec);
 
+// A phase of a hierarchy: groups of ranks, each inside a host or each across hosts, do one operation at the
+// same time.
+struct PhaseCost {
+  bool between_hosts = false;
+  Op op = Op::barrier;
+  int world = 0;  // of the largest group
+  PredictedCost cost;
+};
+
+// What predict_cost() adds up for a hierarchy: its phases one after the other, without those in which nobody
+// has a peer. For every operation but all_to_all. Throws UsageError where validate() would.
+std::vector<PhaseCost> predict_phases(const CollectiveSpec& spec);
+
 }  // namespace lockstep::schedule

@@ -2,6 +2,7 @@
 #include "lockstep/schedule/collective/phases.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace lockstep::schedule {
 
@@ -18,19 +19,26 @@ void append(Program& whole, const std::vector<Phase>& phases) {
   }
 }
 
+PredictedCost cost_of(const Phase& phase, int world) {
+  PredictedCost total{.elements_sent = std::vector<std::size_t>(world, 0)};
+  for (const Part& part : phase) {
+    const PredictedCost cost = cost_of(part.algorithm, part.task);
+    for (std::size_t i = 0; i < part.place.members.size(); ++i) {
+      total.elements_sent[part.place.members[i]] += cost.elements_sent[i];
+    }
+    total.elements_combined += cost.elements_combined;
+    total.depth = std::max(total.depth, cost.depth);
+  }
+  return total;
+}
+
 PredictedCost cost_of(const std::vector<Phase>& phases, int world) {
   PredictedCost total{.elements_sent = std::vector<std::size_t>(world, 0)};
   for (const Phase& phase : phases) {
-    int depth = 0;
-    for (const Part& part : phase) {
-      const PredictedCost cost = cost_of(part.algorithm, part.task);
-      for (std::size_t i = 0; i < part.place.members.size(); ++i) {
-        total.elements_sent[part.place.members[i]] += cost.elements_sent[i];
-      }
-      total.elements_combined += cost.elements_combined;
-      depth = std::max(depth, cost.depth);
-    }
-    total.depth += depth;
+    const PredictedCost cost = cost_of(phase, world);
+    std::ranges::transform(total.elements_sent, cost.elements_sent, total.elements_sent.begin(), std::plus{});
+    total.elements_combined += cost.elements_combined;
+    total.depth += cost.depth;
   }
   return total;
 }

@@ -25,7 +25,10 @@ using Phase = std::vector<Part>;
 // The part of whole.rank in every phase, appended to `whole`.
 void append(Program& whole, const std::vector<Phase>& phases);
 
-// The parts' formulas added up; phases count as if each began when the one before has ended everywhere.
+// The parts' formulas added up; the depth is that of the deepest.
+PredictedCost cost_of(const Phase& phase, int world);
+
+// Of all phases together; they count as if each began when the one before has ended everywhere.
 PredictedCost cost_of(const std::vector<Phase>& phases, int world);
 
 }  // namespace lockstep::schedule
