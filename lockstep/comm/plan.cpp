@@ -88,11 +88,11 @@ std::shared_ptr<const Plan> Planner::make(const PlanRequest& request) const {
   } else {
     spec = candidates(spec, request.dtype, topology_, model_, request.exact).front().spec;
   }
-  if (request.exact && reduces(spec.op) && !schedule::is_exact(spec.algorithm)) {
+  if (request.exact && reduces(spec.op) && !schedule::is_exact(spec)) {
     throw UsageError(fmt::format(
-        "{} cannot give exact results: its order of addition depends on the layout; set exact to false or "
-        "use direct, halving_doubling or one_shot",
-        name_of(spec.algorithm)));
+        "{} cannot give exact results here: its order of addition depends on the layout; set exact to false "
+        "or use direct, halving_doubling or one_shot",
+        to_string({.algorithm = spec.algorithm, .inner = spec.inner, .outer = spec.outer})));
   }
   auto plan = std::make_shared<Plan>();
   plan->script = std::make_shared<const Script>(schedule::generate(spec, rank_));

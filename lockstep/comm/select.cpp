@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "lockstep/comm/contract.h"
@@ -20,6 +21,12 @@ using schedule::Op;
 constexpr std::array kAlgorithms = {Algorithm::direct, Algorithm::one_shot, Algorithm::halving_doubling,
                                     Algorithm::ring,   Algorithm::tree,     Algorithm::hierarchical,
                                     Algorithm::mesh};
+
+// The parts of hierarchies that are worth rating. Inside a host nothing is better than direct but for tiny
+// buffers, where the network decides; between hosts it depends on the size and on the price of a message.
+constexpr Algorithm kInner = Algorithm::direct;
+constexpr std::array kOuter = {Algorithm::direct, Algorithm::one_shot, Algorithm::halving_doubling,
+                               Algorithm::ring, Algorithm::tree};
 
 constexpr double kBytesPerGigabyteMicrosecond = 1e3;
 
@@ -55,28 +62,24 @@ bool relays(const CollectiveSpec& spec) {
          spec.algorithm != Algorithm::one_shot;
 }
 
-// Messages that the busiest rank handles, sent and received alike.
-double messages_of(const CollectiveSpec& spec, int depth) {
-  const int peers = spec.world - 1;
-  switch (spec.algorithm) {
+// Messages that the busiest of `world` ranks handles, sent and received alike.
+double messages_of(Op op, Algorithm algorithm, int world, int depth) {
+  const int peers = world - 1;
+  switch (algorithm) {
     case Algorithm::direct:
-      return spec.op == Op::all_reduce ? 4.0 * peers : 2.0 * peers;
+      return op == Op::all_reduce ? 4.0 * peers : 2.0 * peers;
     case Algorithm::one_shot:
       return 2.0 * peers;
     case Algorithm::ring:
     case Algorithm::mesh:
-      return spec.op == Op::all_to_all ? 4.0 * depth : 2.0 * depth;  // in both directions
+      return op == Op::all_to_all ? 4.0 * depth : 2.0 * depth;  // in both directions
     default:
       return 2.0 * depth;
   }
 }
 
-double messages_us(const CollectiveSpec& spec, int depth, const std::vector<int>& hosts,
-                   const LinkModel& model) {
-  if (spec.op != Op::all_to_all || spec.algorithm != Algorithm::hierarchical) {
-    return messages_of(spec, depth) * (hosts.size() > 1 ? model.network : model.memory).message_us;
-  }
-  // Directly among the ranks of the host, and what owners hand out; then among hosts.
+// Of an all_to_all: directly among the ranks of the host, and what owners hand out; then among hosts.
+double hierarchical_messages_us(const std::vector<int>& hosts, const LinkModel& model) {
   const auto [smallest, largest] = std::minmax_element(hosts.begin(), hosts.end());
   const double inside = 2.0 * (*largest - 1) + (*largest - *smallest);
   const double between = 2.0 * (static_cast<double>(hosts.size()) - 1);
@@ -94,11 +97,10 @@ double leaving_elements(const CollectiveSpec& spec, double local) {
   return local * (spec.world - local) * static_cast<double>(spec.count);
 }
 
-// `sent`: the elements that the busiest rank sends.
+// `sent`: the elements that the busiest rank sends. Of a hierarchy only in an all_to_all.
 Crossing crossing_of(const CollectiveSpec& spec, const std::vector<int>& ranks_per_host, double sent) {
   if (ranks_per_host.size() == 1) return {};
   const double local = *std::max_element(ranks_per_host.begin(), ranks_per_host.end());
-  const double hosts = static_cast<double>(ranks_per_host.size());
   // At least so many times what the busiest rank sends.
   const double leaving = spec.op == Op::all_to_all && sent > 0 ? leaving_elements(spec, local) / sent : 0;
   switch (spec.algorithm) {
@@ -106,20 +108,31 @@ Crossing crossing_of(const CollectiveSpec& spec, const std::vector<int>& ranks_p
     case Algorithm::tree:
     case Algorithm::mesh:
       return {.fraction = 1, .ranks = std::max(1.0, leaving)};  // neighbours: one rank at each end of a host
-    case Algorithm::hierarchical:
-      if (spec.op == Op::all_to_all) {
-        const double owners = *std::min_element(ranks_per_host.begin(), ranks_per_host.end());
-        return {.fraction = std::min(1.0, leaving / owners), .ranks = owners};
-      }
-      // The share that crosses is what one exchange between hosts needs; it is spread over the local ranks.
-      return {.fraction = (hosts - 1) / hosts / local, .ranks = local};
+    case Algorithm::hierarchical: {
+      const double owners = *std::min_element(ranks_per_host.begin(), ranks_per_host.end());
+      return {.fraction = std::min(1.0, leaving / owners), .ranks = owners};
+    }
     default:
       return {.fraction = (spec.world - local) / std::max(1.0, spec.world - 1.0), .ranks = local};
   }
 }
 
-Candidate rate(CollectiveSpec spec, DType dtype, const Topology& topology, const LinkModel& model) {
-  const std::vector<int> hosts = topology.ranks_per_host();
+double messages_us(const CollectiveSpec& spec, int depth, const std::vector<int>& hosts,
+                   const Crossing& crossing, const LinkModel& model) {
+  if (spec.algorithm == Algorithm::hierarchical) return hierarchical_messages_us(hosts, model);
+  // Who sends to everyone sends to those beside it through memory.
+  const bool to_everyone = spec.algorithm == Algorithm::direct || spec.algorithm == Algorithm::one_shot;
+  const double between = hosts.size() == 1 ? 0 : to_everyone ? crossing.fraction : 1;
+  return messages_of(spec.op, spec.algorithm, spec.world, depth) *
+         (between * model.network.message_us + (1 - between) * model.memory.message_us);
+}
+
+double us_for(double bytes, double gigabytes_per_second) {
+  return bytes / (gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+}
+
+Candidate rate_whole(const CollectiveSpec& spec, DType dtype, const std::vector<int>& hosts,
+                     const LinkModel& model) {
   const schedule::PredictedCost cost = schedule::predict_cost(spec);
   const auto element_bytes = static_cast<double>(size_of(dtype));
   const auto sent_elements =
@@ -131,18 +144,85 @@ Candidate rate(CollectiveSpec spec, DType dtype, const Topology& topology, const
 
   Candidate candidate;
   candidate.latency_us = cost.depth * slowest.latency_us;
-  candidate.messages_us = messages_us(spec, cost.depth, hosts, model);
-  candidate.memory_us =
-      sent * (1 - crossing.fraction) / (model.memory.gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+  candidate.messages_us = messages_us(spec, cost.depth, hosts, crossing, model);
+  candidate.memory_us = us_for(sent * (1 - crossing.fraction), model.memory.gigabytes_per_second);
   if (relays(spec) && spec.count > 0) {
     candidate.messages_us += kCopyUs * sent_elements / static_cast<double>(spec.count);
-    candidate.memory_us += sent / (model.memory.gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+    candidate.memory_us += us_for(sent, model.memory.gigabytes_per_second);
   }
-  candidate.network_us = sent * crossing.fraction * crossing.ranks /
-                         (model.network.gigabytes_per_second * kBytesPerGigabyteMicrosecond);
-  candidate.add_us = combined / (model.add_gigabytes_per_second * kBytesPerGigabyteMicrosecond);
+  candidate.network_us =
+      us_for(sent * crossing.fraction * crossing.ranks, model.network.gigabytes_per_second);
+  candidate.add_us = us_for(combined, model.add_gigabytes_per_second);
+  return candidate;
+}
+
+// What the ranks of the busiest host send together.
+std::size_t most_of_a_host(const std::vector<std::size_t>& sent, const std::vector<int>& ranks_per_host) {
+  std::size_t most = 0;
+  auto next = sent.begin();
+  for (const int ranks : ranks_per_host) {
+    most = std::max(most, std::accumulate(next, next + ranks, std::size_t{0}));
+    next += ranks;
+  }
+  return most;
+}
+
+// As a part a tree is not pipelined: at every step a rank waits for the half of its bytes that is in one of
+// the two trees.
+double waiting_factor(Algorithm part, int depth) {
+  return part == Algorithm::tree ? std::max(1.0, depth / 2.0) : 1.0;
+}
+
+// Phases that wait for each other, each on the links of its level.
+Candidate rate_phases(const CollectiveSpec& spec, DType dtype, const std::vector<int>& hosts,
+                      const LinkModel& model) {
+  const auto element_bytes = static_cast<double>(size_of(dtype));
+  Candidate candidate;
+  for (const schedule::PhaseCost& phase : schedule::predict_phases(spec)) {
+    const auto& [between, op, world, cost] = phase;
+    const Algorithm part = between ? spec.outer : spec.inner;
+    const Link& link = between ? model.network : model.memory;
+    const std::size_t sent =
+        between ? most_of_a_host(cost.elements_sent, hosts) : *std::ranges::max_element(cost.elements_sent);
+    candidate.latency_us += cost.depth * link.latency_us;
+    candidate.messages_us += messages_of(op, part, world, cost.depth) * link.message_us;
+    (between ? candidate.network_us : candidate.memory_us) +=
+        us_for(element_bytes * static_cast<double>(sent) * waiting_factor(part, cost.depth),
+               link.gigabytes_per_second);
+    candidate.add_us += us_for(element_bytes * static_cast<double>(cost.elements_combined) / spec.world,
+                               model.add_gigabytes_per_second);
+  }
+  return candidate;
+}
+
+Candidate rate(CollectiveSpec spec, DType dtype, const Topology& topology, const LinkModel& model) {
+  const std::vector<int> hosts = topology.ranks_per_host();
+  const bool in_phases = spec.algorithm == Algorithm::hierarchical && spec.op != Op::all_to_all;
+  Candidate candidate =
+      in_phases ? rate_phases(spec, dtype, hosts, model) : rate_whole(spec, dtype, hosts, model);
   candidate.spec = std::move(spec);
   return candidate;
+}
+
+// Every algorithm that can do the operation among ranks so placed, hierarchies with several pairs of parts.
+std::vector<AlgorithmName> algorithms_for(const CollectiveSpec& wanted, const Topology& topology) {
+  if (!wanted.pieces.empty()) return {{.algorithm = Algorithm::direct}};
+  std::vector<AlgorithmName> names;
+  for (const Algorithm algorithm : kAlgorithms) {
+    if (!schedule::supports(algorithm, wanted.op)) continue;
+    if (algorithm != Algorithm::hierarchical) {
+      names.push_back({.algorithm = algorithm});
+      continue;
+    }
+    if (!topology.has_two_levels()) continue;
+    for (const Algorithm outer : kOuter) {
+      // What blocks cost that others than direct pass on between hosts is not in the model.
+      const bool rated = wanted.op != Op::all_to_all || outer == Algorithm::direct;
+      if (rated && schedule::supports(outer, wanted.op))
+        names.push_back({.algorithm = algorithm, .inner = kInner, .outer = outer});
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -170,6 +250,15 @@ bool Topology::is_scattered() const {
 bool Topology::has_two_levels() const {
   const std::vector<int> hosts = ranks_per_host();
   return hosts.size() > 1 && *std::max_element(hosts.begin(), hosts.end()) > 1;
+}
+
+bool is_exact(const AlgorithmName& name, const Topology& topology) {
+  CollectiveSpec spec;
+  spec.algorithm = name.algorithm;
+  spec.inner = name.inner;
+  spec.outer = name.outer;
+  spec.ranks_per_host = topology.ranks_per_host();
+  return schedule::is_exact(spec);
 }
 
 CollectiveSpec complete_spec(CollectiveSpec spec, DType dtype, const Topology& topology,
@@ -201,17 +290,17 @@ CollectiveSpec complete_spec(CollectiveSpec spec, DType dtype, const Topology& t
 std::vector<Candidate> candidates(const CollectiveSpec& wanted, DType dtype, const Topology& topology,
                                   const LinkModel& model, bool exact) {
   std::vector<Candidate> rated;
-  for (Algorithm algorithm : kAlgorithms) {
-    if (!schedule::supports(algorithm, wanted.op)) continue;
-    if (algorithm == Algorithm::hierarchical && !topology.has_two_levels()) continue;
-    if (!wanted.pieces.empty() && algorithm != Algorithm::direct) continue;
-    if (exact && reduces(wanted.op) && !schedule::is_exact(algorithm)) continue;
+  for (const AlgorithmName& name : algorithms_for(wanted, topology)) {
     CollectiveSpec spec = wanted;
-    spec.algorithm = algorithm;
+    spec.algorithm = name.algorithm;
+    spec.inner = name.inner;
+    spec.outer = name.outer;
     spec.grid = {};
-    rated.push_back(rate(complete_spec(std::move(spec), dtype, topology, model), dtype, topology, model));
+    spec = complete_spec(std::move(spec), dtype, topology, model);
+    if (exact && reduces(wanted.op) && !schedule::is_exact(spec)) continue;
+    rated.push_back(rate(std::move(spec), dtype, topology, model));
   }
-  // Stable: among equals the order of kAlgorithms decides, and it is the same on every rank.
+  // Stable: among equals the order of kAlgorithms and kOuter decides, and it is the same on every rank.
   std::stable_sort(rated.begin(), rated.end(),
                    [](const Candidate& a, const Candidate& b) { return a.total_us() < b.total_us(); });
   return rated;

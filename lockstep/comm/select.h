@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/base/dtype.h"
+#include "lockstep/comm/algorithm_name.h"
 #include "lockstep/comm/link_model.h"
 #include "lockstep/schedule/collective/collective.h"
 
@@ -40,10 +41,14 @@ struct Candidate {
 };
 
 // All algorithms that can do the operation, fastest first. Never empty. With `exact`, a reduction is only
-// given algorithms with the canonical order of addition. A hierarchy only where there are two levels. The
-// algorithm and what belongs to it in `wanted` is ignored.
+// given algorithms with the canonical order of addition. Hierarchies only where there are two levels, and of
+// their pairs of parts a few. The algorithm and what belongs to it in `wanted` is ignored.
 std::vector<Candidate> candidates(const schedule::CollectiveSpec& wanted, DType dtype,
                                   const Topology& topology, const LinkModel& model, bool exact);
+
+// Whether a reduction by this algorithm has the canonical order of addition among ranks so placed
+// (schedule::is_exact).
+bool is_exact(const AlgorithmName& name, const Topology& topology);
 
 // Fills what the algorithm of the spec needs beyond its name: grid (unless it has one), hosts, segments.
 schedule::CollectiveSpec complete_spec(schedule::CollectiveSpec spec, DType dtype, const Topology& topology,

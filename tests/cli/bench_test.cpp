@@ -189,6 +189,17 @@ TEST(BenchCollectives, MeasuresTheHierarchyThatIsNamed) {
             (std::set<std::string>{"hierarchical", "hierarchical(ring,tree)", "hierarchical(tree,direct)"}));
 }
 
+// Compared by bits, as everything that --exact true is about.
+TEST(BenchCollectives, HierarchiesAreExactOnHostsOfOnePowerOfTwo) {
+  std::set<std::string> seen;
+  for (const Json& line : lines_of({"--ranks", "4", "--ranks-per-host", "2,2", "--bytes", "4K", "--exact",
+                                    "true", "--algorithm", "all"})) {
+    EXPECT_EQ(line["correct"], true) << line;
+    seen.insert(line["algorithm"]);
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"direct", "one_shot", "halving_doubling", "hierarchical"}));
+}
+
 TEST(BenchCollectives, SumsLanesThatRanksOwnUnevenly) {
   for (const std::string op : {"all_reduce", "reduce_scatter"}) {
     for (const std::string lanes : {"2,1,1", "0,5,3", "4,0,0"}) {
@@ -240,6 +251,8 @@ TEST(BenchCollectives, RefusesBadOptionsInOneSentence) {
       {{"--against", "nccl"}, "nccl"},
       {{"--algorithm", "lanes", "--op", "broadcast"}, "broadcast"},
       {{"--algorithm", "ring", "--exact", "true"}, "--exact true"},
+      {{"--algorithm", "hierarchical", "--exact", "true", "--ranks", "6", "--ranks-per-host", "3,3"},
+       "--exact true asks for on these hosts"},
       {{"--algorithm", "lanes", "--ranks", "3"}, "as in --lanes 2,1,1"},
       {{"--lanes", "1,2"}, "--lanes 1,2 are 3 lanes together: the lane tree needs a power of two"},
       {{"--lanes", "0,0"}, "are 0 lanes together"},

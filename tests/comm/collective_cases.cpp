@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/comm/select.h"
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/mesh/range.h"
 #include "lockstep/schedule/collective/collective.h"
@@ -94,7 +95,8 @@ void all_reduce_every_algorithm(Communicator& world) {
     for (const Values kind : {Values::rough, Values::small}) {
       const auto expected = reduced_values(world.size(), 2, DType::fp32, count, kind, ReduceOp::sum);
       for (Algorithm algorithm : kAlgorithms) {
-        if (schedule::is_exact(algorithm) != (kind == Values::rough)) continue;
+        const bool exact = comm::is_exact({.algorithm = algorithm}, {world.hosts()});
+        if (exact != (kind == Values::rough)) continue;
         Operand data(world, registered, values_of(world.rank(), 2, DType::fp32, count, kind));
         world.all_reduce(data.bytes(), {.algorithm = algorithm});
         EXPECT_SAME(data.bytes(), expected, DType::fp32, "{} of {}, registered {}", name_of(algorithm), count,

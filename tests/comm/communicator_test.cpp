@@ -172,6 +172,22 @@ TEST(Communicator, AHierarchyOfScatteredHostsIsRefusedUntilTheyAreInOrder) {
   });
 }
 
+// What the selector takes there is a hierarchy (select_test.cpp).
+TEST(Communicator, ExactSumsHaveTheSameBitsOnSeveralHosts) {
+  constexpr std::size_t kCount = 1'000'003;
+  for (const std::vector<int>& hosts :
+       {std::vector<int>{0, 0, 1, 1}, {0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 2, 2}, {0, 0, 0, 1, 1, 1}}) {
+    const int world = static_cast<int>(hosts.size());
+    run_ranks(transport::make_loopback(world), {.hosts = hosts}, [](comm::Communicator& group) {
+      auto chosen = values_of(group.rank(), 4, DType::fp32, kCount, Values::rough);
+      auto direct = chosen;
+      group.all_reduce(chosen);
+      group.all_reduce(direct, {.algorithm = comm::Algorithm::direct});
+      EXPECT_EQ(chosen, direct);
+    });
+  }
+}
+
 TEST(Communicator, AWorldOfOneNeedsNoPeers) {
   comm::Communicator alone;
   EXPECT_EQ(alone.size(), 1);

@@ -8,6 +8,8 @@
 
 #include "lockstep/base/error.h"
 
+#include "tests/support/error_of.h"
+
 namespace lockstep::comm {
 namespace {
 
@@ -121,6 +123,16 @@ TEST(Planner, WhatAnOperationIgnoresIsNoPartOfItsContract) {
             contract_of(Op::broadcast, DType::fp32, ReduceOp::sum, 0));
   EXPECT_NE(contract_of(Op::all_reduce, DType::fp32, ReduceOp::max, 0),
             contract_of(Op::all_reduce, DType::fp32, ReduceOp::sum, 0));
+}
+
+TEST(Planner, AHierarchyIsExactOnHostsOfOnePowerOfTwo) {
+  PlanRequest exact = all_reduce(Algorithm::hierarchical);
+  exact.exact = true;
+  Planner on_twos(0, Topology{.host_of = {0, 0, 1, 1}}, LinkModel{});
+  EXPECT_EQ(on_twos.plan(exact)->spec.algorithm, Algorithm::hierarchical);
+  Planner on_threes(0, Topology{.host_of = {0, 0, 0, 1, 1, 1}}, LinkModel{});
+  EXPECT_THAT(test::error_of<UsageError>([&] { on_threes.plan(exact); }),
+              HasSubstr("hierarchical(direct,direct) cannot give exact results here"));
 }
 
 TEST(Planner, AnAverageIsDividedByWhatWasAdded) {

@@ -92,11 +92,57 @@ TEST(Select, EveryCandidateIsValidAndCanDoTheOperation) {
 
 TEST(Select, ExactReductionsGetOnlyTheCanonicalOrder) {
   const Topology four = hosts({0, 0, 1, 1});
-  for (Op op : {Op::all_reduce, Op::reduce_scatter, Op::reduce}) {
-    for (Algorithm algorithm : ranking(op, 1000, four, true)) EXPECT_TRUE(schedule::is_exact(algorithm));
+  for (const Topology& topology : {four, hosts({0, 0, 0, 1, 1, 1}), hosts({0, 0, 0, 0, 1, 1, 1})}) {
+    for (Op op : {Op::all_reduce, Op::reduce_scatter, Op::reduce}) {
+      const CollectiveSpec wanted = spec_of(op, topology.world(), 1000);
+      for (const Candidate& one : candidates(wanted, DType::fp32, topology, {}, true))
+        EXPECT_TRUE(schedule::is_exact(one.spec)) << name_of(op) << name_of(one.spec.algorithm);
+    }
   }
+  // Of hosts of 3 a hierarchy adds in another order.
+  EXPECT_THAT(ranking(Op::all_reduce, 1000, hosts({0, 0, 0, 1, 1, 1}), true),
+              Not(Contains(Algorithm::hierarchical)));
   EXPECT_THAT(ranking(Op::all_reduce, 1000, four, false), Contains(Algorithm::ring));
   EXPECT_THAT(ranking(Op::all_gather, 1000, four, true), Contains(Algorithm::ring)) << "nothing is added";
+}
+
+// Through memory to one rank of the host for every share, so that each byte crosses once.
+TEST(Select, LargeExactSumsOfSeveralRanksOnAHostAreHierarchies) {
+  for (const Topology& topology :
+       {hosts({0, 0, 1, 1}), hosts({0, 0, 0, 0, 1, 1, 1, 1}), hosts({0, 0, 1, 1, 2, 2})}) {
+    for (const Op op : {Op::all_reduce, Op::reduce_scatter}) {
+      EXPECT_EQ(ranking(op, 16'000'000, topology, true).front(), Algorithm::hierarchical) << name_of(op);
+    }
+  }
+}
+
+// Many small messages are dear, few large ones are slow, and a long chain waits.
+TEST(Select, WhatRunsBetweenHostsFollowsTheModel) {
+  std::vector<int> eight_of_two(16);
+  for (std::size_t rank = 0; rank < 16; ++rank) eight_of_two[rank] = static_cast<int>(rank / 2);
+  const auto outer_of = [&](std::size_t count, const LinkModel& model) {
+    const CollectiveSpec wanted = spec_of(Op::all_reduce, 16, count);
+    for (const Candidate& one : candidates(wanted, DType::fp32, hosts(eight_of_two), model, false)) {
+      if (one.spec.algorithm == Algorithm::hierarchical) return one.spec.outer;
+    }
+    return Algorithm::hierarchical;
+  };
+  LinkModel dear;
+  dear.network = {.latency_us = 1, .message_us = 100, .gigabytes_per_second = 2};
+  LinkModel far;
+  far.network = {.latency_us = 1000, .message_us = 0, .gigabytes_per_second = 2};
+  EXPECT_EQ(outer_of(1, dear), Algorithm::halving_doubling);
+  EXPECT_EQ(outer_of(1, far), Algorithm::one_shot);
+  EXPECT_EQ(outer_of(16'000'000, far), Algorithm::direct);
+}
+
+TEST(Select, ExactnessOfAHierarchyIsAMatterOfItsHosts) {
+  const AlgorithmName hierarchy{.algorithm = Algorithm::hierarchical};
+  EXPECT_TRUE(is_exact(hierarchy, hosts({0, 0, 1, 1})));
+  EXPECT_FALSE(is_exact(hierarchy, hosts({0, 0, 0, 1, 1, 1})));
+  EXPECT_FALSE(is_exact(parse_algorithm_name("hierarchical(direct,ring)"), hosts({0, 0, 1, 1})));
+  EXPECT_TRUE(is_exact({.algorithm = Algorithm::direct}, hosts({0, 0, 0, 1, 1, 1})));
+  EXPECT_FALSE(is_exact({.algorithm = Algorithm::ring}, hosts({0, 0, 1, 1})));
 }
 
 TEST(Select, LanesAreForDirectAlone) {

@@ -68,11 +68,11 @@ void check_algorithm(const std::string& algorithm, const BenchOptions& options) 
   if (algorithm == "lanes" || algorithm == "auto") return;
   const comm::AlgorithmName name = comm::parse_algorithm_name(algorithm);
   if (name.algorithm == Algorithm::hierarchical) check_levels(algorithm, options.site);
-  if (options.exactness == Exactness::exact && !is_exact(name.algorithm)) {
+  if (options.exactness == Exactness::exact && !comm::is_exact(name, topology_of(options.site))) {
     throw UsageError(fmt::format(
-        "--algorithm {} does not add in the order that --exact true asks for: leave --exact out or choose "
+        "--algorithm {} does not add in the order that --exact true asks for{}: leave --exact out or choose "
         "direct, halving_doubling or one_shot",
-        algorithm));
+        algorithm, name.algorithm == Algorithm::hierarchical ? " on these hosts" : ""));
   }
 }
 

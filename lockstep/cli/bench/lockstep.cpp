@@ -71,7 +71,9 @@ class CollectiveTrial : public Trial {
   // By bits whenever the order of addition was asked for or is known to be fixed.
   Comparison comparison() const {
     if (what_.exactness == Exactness::inexact) return Comparison::rounding;
-    const bool fixed = !options_.algorithm || schedule::is_exact(*options_.algorithm);
+    const bool fixed =
+        !options_.algorithm ||
+        comm::is_exact({*options_.algorithm, options_.inner, options_.outer}, {communicator_.hosts()});
     return fixed ? Comparison::bits : Comparison::rounding;
   }
   bool sum_in(Range where) const {

@@ -207,10 +207,12 @@ std::optional<BenchOptions> parse_bench_options(const std::vector<std::string>& 
 
 std::vector<std::string> algorithms_for(const BenchOptions& options, Op op) {
   if (!options.algorithms.empty()) return options.algorithms;
+  const comm::Topology topology = topology_of(options.site);
   std::vector<std::string> names;
   for (const Algorithm algorithm : kAllAlgorithms) {
-    const bool wanted = options.exactness != Exactness::exact || schedule::is_exact(algorithm);
-    const bool has_hosts = algorithm != Algorithm::hierarchical || topology_of(options.site).has_two_levels();
+    const bool wanted =
+        options.exactness != Exactness::exact || comm::is_exact({.algorithm = algorithm}, topology);
+    const bool has_hosts = algorithm != Algorithm::hierarchical || topology.has_two_levels();
     if (wanted && has_hosts && schedule::supports(algorithm, op)) names.emplace_back(name_of(algorithm));
   }
   return names;

@@ -148,7 +148,7 @@ std::string json_of(const Case& what, int ranks, const std::vector<Tried>& tried
 
 // The output is a link model in TOML: whatever else it says is a comment there.
 constexpr std::string_view kRow =
-    "# {:<14} {:>10}  {:<2}{:<17} {:>12} {:>12} {:>9} {:>9} {:>10} {:>10} {:>10}\n";
+    "# {:<14} {:>10}  {:<2}{:<37} {:>12} {:>12} {:>9} {:>9} {:>10} {:>10} {:>10}\n";
 
 std::string rows_of(const Case& what, const std::vector<Tried>& tried) {
   std::string rows;
