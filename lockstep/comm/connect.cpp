@@ -104,9 +104,10 @@ std::vector<int> all_apart(int world) {
   return hosts;
 }
 
-Communicator over_mpi(GroupSettings group) {
+Communicator connect_over_mpi(GroupSettings group) {
   std::unique_ptr<Endpoint> endpoint = transport::make_mpi_endpoint();
   group.hosts = all_apart(endpoint->world());
+  group.links = over_mpi(group.links);
   return Communicator(std::move(endpoint), std::move(group));
 }
 
@@ -145,7 +146,7 @@ LinkModel links_from_environment(const LinkModel& otherwise) {
 Communicator connect(const Placement& placement, const ConnectOptions& options) {
   GroupSettings group = options.group;
   group.links = links_from_environment(group.links);
-  if (options.carrier == Carrier::mpi) return over_mpi(std::move(group));
+  if (options.carrier == Carrier::mpi) return connect_over_mpi(std::move(group));
   if (placement.world.value == 1)
     return Communicator(std::move(transport::make_loopback(1).front()), std::move(group));
 

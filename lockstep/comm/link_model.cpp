@@ -19,6 +19,9 @@ constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr double kMost = 1e9;
 constexpr double kLeastRate = 1e-6;
 
+constexpr std::string_view kMpiSection = "comm.model.mpi";
+constexpr std::size_t kFields = 10;
+
 // Where each value is kept and what it may be.
 struct Field {
   std::string_view section;
@@ -27,14 +30,17 @@ struct Field {
   double least;
 };
 
-std::array<Field, 7> fields_of(LinkModel& model) {
+std::array<Field, kFields> fields_of(LinkModel& model, Link& mpi) {
   return {{{"comm.model", "add_gigabytes_per_second", model.add_gigabytes_per_second, kLeastRate},
            {"comm.model.memory", "latency_us", model.memory.latency_us, 0},
            {"comm.model.memory", "message_us", model.memory.message_us, 0},
            {"comm.model.memory", "gigabytes_per_second", model.memory.gigabytes_per_second, kLeastRate},
            {"comm.model.network", "latency_us", model.network.latency_us, 0},
            {"comm.model.network", "message_us", model.network.message_us, 0},
-           {"comm.model.network", "gigabytes_per_second", model.network.gigabytes_per_second, kLeastRate}}};
+           {"comm.model.network", "gigabytes_per_second", model.network.gigabytes_per_second, kLeastRate},
+           {kMpiSection, "latency_us", mpi.latency_us, 0},
+           {kMpiSection, "message_us", mpi.message_us, 0},
+           {kMpiSection, "gigabytes_per_second", mpi.gigabytes_per_second, kLeastRate}}};
 }
 
 std::string_view trim(std::string_view text) {
@@ -54,6 +60,7 @@ class Parser {
     if (line.empty()) return;
     if (line.front() == '[' && line.back() == ']') {
       section_ = line.substr(1, line.size() - 2);
+      has_mpi_ = has_mpi_ || section_ == kMpiSection;
       return;
     }
     const std::size_t equals = line.find('=');
@@ -62,14 +69,15 @@ class Parser {
   }
 
   LinkModel finish() {
-    const auto fields = fields_of(model_);
+    const auto fields = fields_of(model_, mpi_);
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (seen_[i]) continue;
+      if (seen_[i] || (fields[i].section == kMpiSection && !has_mpi_)) continue;
       throw UsageError(
           fmt::format("{}: {} is missing in [{}]: let `lockstep bench collectives --tune` write "
                       "the whole model",
                       name_, fields[i].key, fields[i].section));
     }
+    if (has_mpi_) model_.mpi = mpi_;
     return model_;
   }
 
@@ -79,7 +87,7 @@ class Parser {
   }
 
   void set(std::string_view key, std::string_view text) {
-    const auto fields = fields_of(model_);
+    const auto fields = fields_of(model_, mpi_);
     for (std::size_t i = 0; i < fields.size(); ++i) {
       const Field& field = fields[i];
       if (field.section != section_ || field.key != key) continue;
@@ -101,16 +109,25 @@ class Parser {
   int line_ = 0;
   std::string_view section_;
   LinkModel model_;
-  std::array<bool, 7> seen_ = {};
+  bool has_mpi_ = false;
+  Link mpi_;
+  std::array<bool, kFields> seen_ = {};
 };
 
 }  // namespace
 
+LinkModel over_mpi(LinkModel model) {
+  model.network = model.mpi.value_or(model.network);
+  return model;
+}
+
 std::string to_toml(const LinkModel& model) {
   LinkModel copy = model;
+  Link mpi = model.mpi.value_or(Link{});
   std::string text;
   std::string_view section;
-  for (const Field& field : fields_of(copy)) {
+  for (const Field& field : fields_of(copy, mpi)) {
+    if (field.section == kMpiSection && !model.mpi) continue;
     if (field.section != section) text += fmt::format("[{}]\n", field.section);
     section = field.section;
     text += fmt::format("{} = {}\n", field.key, field.value);

@@ -203,6 +203,43 @@ TEST(BenchProcesses, RanksConnectOverMpi) {
   EXPECT_EQ(lines[0]["correct"], true);
 }
 
+TEST(BenchProcesses, TuneMeasuresTheLinksOfMpi) {
+  const Finished finished = run_program(bench({"--tune", "--transport", "mpi", "--bytes", "64K", "--json"}));
+  if (!LOCKSTEP_TEST_MPI) {
+    EXPECT_EQ(finished.exit_code, 2);
+    return;
+  }
+  const auto lines = lines_of(finished);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_GT(lines[0]["mpi"]["message_us"], 0.0);
+  EXPECT_NE(lines[0]["mpi"], lines[0]["network"]);
+  EXPECT_EQ(lines[1]["candidates"][0]["correct"], true);
+}
+
+// Where only depth counts and where only bytes count, different algorithms are the fastest.
+TEST(BenchProcesses, RanksOverMpiChooseByItsLinks) {
+  const std::string rest =
+      "[comm.model]\nadd_gigabytes_per_second = 1e6\n"
+      "[comm.model.memory]\nlatency_us = 0\nmessage_us = 0\ngigabytes_per_second = 1e6\n"
+      "[comm.model.network]\nlatency_us = 1e6\nmessage_us = 0\ngigabytes_per_second = 1e6\n";
+  const std::string mpi = "[comm.model.mpi]\nlatency_us = 0\nmessage_us = 0\ngigabytes_per_second = 1e-3\n";
+  const TemporaryFolder folder;
+  for (const auto& [model, chosen] :
+       {std::pair(rest, std::string("one_shot")), std::pair(rest + mpi, std::string("direct"))}) {
+    const Finished finished =
+        run_program(bench({"--transport", "mpi", "--ranks", "3", "--bytes", "48K", "--json"}),
+                    {{"LOCKSTEP_LINK_MODEL", folder.write("links.toml", model)}});
+    if (!LOCKSTEP_TEST_MPI) {
+      EXPECT_EQ(finished.exit_code, 2);
+      continue;
+    }
+    const auto lines = lines_of(finished);
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_EQ(lines[0]["algorithm"], chosen);
+    EXPECT_EQ(lines[0]["correct"], true);
+  }
+}
+
 // In a namespace of its own, where the shared-memory filesystem has the size given. What Open MPI leaks is
 // not ours to tell.
 Finished run_with_shared_memory_of(const std::string& size, const std::string& arguments,

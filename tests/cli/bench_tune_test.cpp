@@ -7,12 +7,14 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/bench/tune.h"
+#include "lockstep/comm/link_model.h"
 #include "lockstep/rendezvous/signal_inbox.h"
 
 #include "tests/cli/scripted_crew.h"
@@ -27,15 +29,18 @@ using Verb = Command::Verb;
 class BenchTune : public testing::Test {
  protected:
   // With ranks whose results of one system are wrong.
-  void tune(const std::string& wrong_system) {
+  void tune(const std::string& wrong_system, const std::string& transport = "loopback") {
     BenchOptions options;
-    options.site = {.ranks = 2, .transport = "loopback"};
+    options.site = {.ranks = 2, .transport = transport};
     options.ops = {schedule::Op::all_reduce};
     options.bytes = {4096};
     options.registered = {true};
     options.turns = 1;
     options.turn_ms = 1;
-    const auto start = [&](const Site& site) { return crew(site.ranks, wrong_system); };
+    const auto start = [&](const Site& site) {
+      started_.push_back(site.transport);
+      return crew(site.ranks, wrong_system);
+    };
     run_tune(options, start, out_);
   }
 
@@ -51,12 +56,28 @@ class BenchTune : public testing::Test {
   rendezvous::SignalInbox signals_{SIGUSR2};
   std::mutex mutex_;
   std::map<std::uint32_t, std::string> systems_;  // by slot
+  std::vector<std::string> started_;              // transports
   std::ostringstream out_;
 };
 
 TEST_F(BenchTune, TakesRightResults) {
   EXPECT_NO_THROW(tune("none"));
   EXPECT_THAT(out_.str(), HasSubstr("all_reduce"));
+}
+
+// Two ranks for each kind of link, then those that were asked for.
+TEST_F(BenchTune, MeasuresTheLinksOfTheTransportThatIsAskedFor) {
+  const std::map<std::string, std::vector<std::string>> expected = {{"loopback", {"loopback", "loopback"}},
+                                                                    {"shm", {"shm", "tcp", "shm"}},
+                                                                    {"tcp", {"shm", "tcp", "tcp"}},
+                                                                    {"mpi", {"mpi", "shm", "tcp", "mpi"}}};
+  for (const auto& [transport, started] : expected) {
+    started_.clear();
+    out_.str("");
+    tune("none", transport);
+    EXPECT_EQ(started_, started);
+    EXPECT_EQ(comm::parse_link_model(out_.str(), "out").mpi.has_value(), transport == "mpi") << out_.str();
+  }
 }
 
 TEST_F(BenchTune, MakesNoModelOfWrongResults) {

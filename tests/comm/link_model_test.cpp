@@ -17,6 +17,7 @@ namespace lockstep::comm {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::string error_of(const std::string& text) {
   try {
@@ -41,6 +42,24 @@ TEST(LinkModel, IsReadAsItIsWritten) {
                         .add_gigabytes_per_second = 17.25};
   EXPECT_EQ(parse_link_model(to_toml(model), "links.toml"), model);
   EXPECT_EQ(parse_link_model(to_toml(LinkModel{}), "links.toml"), LinkModel{});
+}
+
+TEST(LinkModel, MpiHasALinkOfItsOwnOrThatOfTheNetwork) {
+  LinkModel model;
+  EXPECT_EQ(over_mpi(model), model);
+  model.mpi = Link{.latency_us = 1.5, .message_us = 0.25, .gigabytes_per_second = 5};
+  EXPECT_EQ(parse_link_model(to_toml(model), "links.toml"), model);
+  EXPECT_EQ(over_mpi(model).network, *model.mpi);
+  EXPECT_EQ(over_mpi(model).memory, model.memory);
+  EXPECT_THAT(to_toml(LinkModel{}), Not(HasSubstr("mpi"))) << "a file that older programs read";
+}
+
+TEST(LinkModel, TheLinkOfMpiMustBeCompleteToo) {
+  const std::string whole = to_toml(LinkModel{});
+  EXPECT_THAT(error_of(whole + "[comm.model.mpi]\n"),
+              HasSubstr("links.toml: latency_us is missing in [comm.model.mpi]"));
+  EXPECT_THAT(error_of(whole + "[comm.model.mpi]\nlatency_us = 1\nmessage_us = 1\n"),
+              HasSubstr("gigabytes_per_second is missing in [comm.model.mpi]"));
 }
 
 TEST(LinkModel, CommentsBlanksAndTheOrderOfSectionsDoNotMatter) {

@@ -40,7 +40,7 @@ Crews start_crews(const BenchOptions& options, rendezvous::SignalInbox& signals)
     return std::find(options.against.begin(), options.against.end(), name) != options.against.end();
   };
   Crews crews;
-  crews.links = comm::links_from_environment();
+  crews.links = links_of(options.site, comm::links_from_environment());
   if (meets("mpi")) crews.mpi = start_mpi_opponent(options.site.ranks, signals);
   crews.ours = start_crew(options.site, signals);
   return crews;

@@ -184,9 +184,8 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
   app.add_option("--against", texts.against,
                  fmt::format("Opponents, separated by commas: {}", list(kOpponents)));
   app.add_flag("--tune", options.tune,
-               "Measure links and adding; print them as a file for LOCKSTEP_LINK_MODEL, with what the "
-               "selector chooses "
-               "then and why as comments");
+               "Measure links, with --transport mpi those of MPI too, and adding; print them as a file for "
+               "LOCKSTEP_LINK_MODEL, with what the selector chooses then and why as comments");
   app.add_flag("--json", options.json, "One JSON object per line");
 }
 

@@ -31,4 +31,8 @@ comm::Topology topology_of(const Site& site) {
   return topology;
 }
 
+comm::LinkModel links_of(const Site& site, const comm::LinkModel& model) {
+  return site.transport == "mpi" ? comm::over_mpi(model) : model;
+}
+
 }  // namespace lockstep::cli

@@ -28,4 +28,7 @@ std::vector<int> pretended_hosts(const Site& site);
 // What the communicators of such ranks believe about their hosts.
 comm::Topology topology_of(const Site& site);
 
+// What they choose algorithms by where `model` is given to all: over MPI by its links.
+comm::LinkModel links_of(const Site& site, const comm::LinkModel& model);
+
 }  // namespace lockstep::cli

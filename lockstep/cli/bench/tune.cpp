@@ -79,6 +79,9 @@ double measure_adding(Crew& crew, const Pace& pace) {
 // Links are between two ranks, whatever the world of the collectives is.
 comm::LinkModel measure_model(const BenchOptions& options, const StartCrew& start) {
   comm::LinkModel model;
+  // First, because it may be missing.
+  if (options.site.transport == "mpi")
+    model.mpi = measure_link(*start({.ranks = 2, .transport = "mpi"}), pace_of(options));
   const bool threads = options.site.transport == "loopback";
   const std::unique_ptr<Crew> memory = start({.ranks = 2, .transport = threads ? "loopback" : "shm"});
   model.memory = measure_link(*memory, pace_of(options));
@@ -95,11 +98,10 @@ Json json_of(const comm::Link& link) {
 
 std::string text_of(const comm::LinkModel& model, bool json) {
   if (!json) return to_toml(model);
-  return Json{{"memory", json_of(model.memory)},
-              {"network", json_of(model.network)},
-              {"add_gigabytes_per_second", model.add_gigabytes_per_second}}
-             .dump() +
-         "\n";
+  Json links{{"memory", json_of(model.memory)}, {"network", json_of(model.network)}};
+  if (model.mpi) links["mpi"] = json_of(*model.mpi);
+  links["add_gigabytes_per_second"] = model.add_gigabytes_per_second;
+  return links.dump() + "\n";
 }
 
 // A candidate of the selector with what it took.
@@ -112,8 +114,8 @@ struct Tried {
 std::vector<Tried> try_best(const Case& what, Crew& crew, const BenchOptions& options,
                             const comm::LinkModel& model) {
   const bool exact = what.exactness != Exactness::inexact;
-  auto best =
-      comm::candidates(spec_of(what, crew.ranks()), what.dtype, topology_of(options.site), model, exact);
+  auto best = comm::candidates(spec_of(what, crew.ranks()), what.dtype, topology_of(options.site),
+                               links_of(options.site, model), exact);
   best.resize(std::min(best.size(), kShownCandidates));
   std::vector<Case> cases;
   std::vector<Contestant> contestants;
