@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,21 +31,15 @@ class Checker {
 
   // `sentence` begins with a key; the error stands at the first of `keys` that somebody has set.
   void require(bool holds, std::initializer_list<std::string_view> keys, const std::string& sentence) const {
-    if (!holds) refuse(place_of(keys), sentence);
+    if (!holds) refuse_at(keys, sentence);
+  }
+
+  [[noreturn]] void refuse_at(std::initializer_list<std::string_view> keys,
+                              const std::string& sentence) const {
+    refuse(place_of(keys), sentence);
   }
 
   bool is_set(std::string_view key) const { return places_.contains(key); }
-
-  // Of a key that has no effect with the value of `other`, which is to be changed as `remedy` says: it has
-  // its default. A resolved configuration names every key, so that those that are set to it cannot be told.
-  void require_unused(const RunSpec& run, std::string_view name, std::string_view other,
-                      std::string_view remedy) const {
-    const Key& key = *find_key(name);
-    require(key.get(run) == default_of(key), {name, other},
-            fmt::format("{} = {} has no effect with {} = {}: set the latter to {}, or leave the former at {}",
-                        name, toml_of(key, key.get(run)), other, toml_of(find_key(other)->get(run)), remedy,
-                        toml_of(key, default_of(key))));
-  }
 
  private:
   std::string place_of(std::initializer_list<std::string_view> keys) const {
@@ -57,16 +52,40 @@ class Checker {
   const Places& places_;
 };
 
-// Only values that differ from the default: a resolved configuration names every key.
+// What `key` would be, were it left out: its default, or what follows from the others.
+Value left_out(const Key& key, RunSpec run) {
+  key.set(run, default_of(key));
+  fill_model(run);
+  return key.get(run);
+}
+
+// What to set the other key to, so that the condition holds.
+std::string remedy_for(const Condition& condition) {
+  if (!condition.other_than) return toml_of(condition);
+  std::vector<std::string> others;
+  for (const std::string_view choice : find_key(condition.key)->accepted.choices) {
+    if (choice != condition.value) others.push_back(quoted(choice));
+  }
+  if (!others.empty()) return fmt::format("{}", fmt::join(others, " or "));
+  return fmt::format("{} or more", std::stoll(std::string(condition.value)) + 1);
+}
+
+// Only what somebody has said and would be missed: a preset sets keys as well, and a resolved configuration
+// names every key.
 void check_conditions(const RunSpec& run, const Checker& checker) {
   for (const Key& key : all_keys()) {
-    const Condition& condition = key.accepted.only_with;
-    if (condition.key.empty() || key.get(run) == default_of(key)) continue;
-    const Value actual = find_key(condition.key)->get(run);
     const std::string name = key.full_name();
-    checker.require(actual == Value(std::string(condition.value)), {name, condition.key},
-                    fmt::format("{} has an effect only with {} = \"{}\", which is {} here", name,
-                                condition.key, condition.value, toml_of(actual)));
+    if (has_effect(key, run) || !checker.is_set(name)) continue;
+    const Value value = key.get(run);
+    if (value == default_of(key) || value == left_out(key, run)) continue;
+    const Condition& broken = *std::ranges::find_if_not(
+        key.accepted.only_with, [&](const Condition& condition) { return holds(condition, run); });
+    const Key& other = *find_key(broken.key);
+    checker.refuse_at(
+        {name},
+        fmt::format("{} = {} has no effect with {} = {}: set the latter to {}, or leave the former at {}",
+                    name, toml_of(key, value), broken.key, toml_of(other, other.get(run)), remedy_for(broken),
+                    toml_of(key, default_of(key))));
   }
 }
 
@@ -125,9 +144,6 @@ void check_data(const RunSpec& run, const Checker& checker) {
   checker.require(dense || run.data.sharding != Sharding::feature, {"data.sharding", "model.name"},
                   "data.sharding = \"feature\" divides the columns of dense samples, which only "
                   "model.name = \"mlp\" reads; use sample or batch");
-  checker.require(
-      !dense || run.data.tokenizer.empty(), {"data.tokenizer", "model.name"},
-      "data.tokenizer has no effect with model.name = \"mlp\", which reads numbers; leave it out");
 }
 
 void check_training(const RunSpec& run, const Checker& checker) {
@@ -138,9 +154,6 @@ void check_training(const RunSpec& run, const Checker& checker) {
       fmt::format(
           "lr_scheduler.warmup_steps = {} is more than training.steps = {}; lower the one or raise the other",
           scheduler.warmup_steps, training.steps));
-  checker.require(scheduler.decay_type != DecayType::constant || scheduler.decay_ratio == 0.0,
-                  {"lr_scheduler.decay_ratio"},
-                  "lr_scheduler.decay_ratio has no effect with lr_scheduler.decay_type = \"constant\"");
   checker.require(training.min_loss_scale <= training.initial_loss_scale,
                   {"training.min_loss_scale", "training.initial_loss_scale"},
                   "training.min_loss_scale is more than training.initial_loss_scale");
@@ -153,20 +166,14 @@ void check_training(const RunSpec& run, const Checker& checker) {
   }
 }
 
-// A fixed factor is not adapted.
-void check_loss_scale(const RunSpec& run, const Checker& checker) {
-  if (run.training.loss_scale == 0) return;
-  for (const char* key :
-       {"training.initial_loss_scale", "training.loss_scale_window", "training.min_loss_scale"}) {
-    checker.require_unused(run, key, "training.loss_scale", "0");
-  }
-}
-
-void check_pipeline(const RunSpec& run, const Checker& checker) {
-  if (run.parallelism.pipeline != 1) return;
-  for (const std::string_view key : kStageKeys) {
-    checker.require_unused(run, key, "parallelism.pipeline", "2 or more");
-  }
+void check_schedule(const RunSpec& run, const Checker& checker) {
+  const Parallelism& parallelism = run.parallelism;
+  checker.require(
+      parallelism.virtual_stages == 1 || !parallelism.schedule.ends_with(".csv"),
+      {"parallelism.virtual_stages", "parallelism.schedule"},
+      fmt::format("parallelism.virtual_stages = {} has no effect with parallelism.schedule = {}, a file that "
+                  "says how many there are: leave it out",
+                  parallelism.virtual_stages, toml_of(parallelism.schedule)));
 }
 
 void check_parallelism(const RunSpec& run, const Checker& checker) {
@@ -233,9 +240,22 @@ void check_validation(const RunSpec& run, const Checker& checker) {
                   {"data.validation"},
                   "data.validation has no effect without validation.freq: set that to the steps between "
                   "validation losses, such as 100, or to 0 for none");
+  checker.require(run.validation.steps == Validation{}.steps || checker.is_set("validation.freq"),
+                  {"validation.steps"},
+                  "validation.steps has no effect without validation.freq: set that to the steps between "
+                  "validation losses, such as 100, or to 0 for none");
 }
 
-// How many are kept says nothing about whether there are any; when one is due does.
+void check_elastic(const RunSpec& run, const Checker& checker) {
+  const Elastic& elastic = run.elastic;
+  checker.require(
+      elastic.max_workers == 0 || elastic.min_workers <= elastic.max_workers,
+      {"elastic.min_workers", "elastic.max_workers"},
+      fmt::format("elastic.min_workers = {} is more than elastic.max_workers = {}; lower the one or "
+                  "raise the other",
+                  elastic.min_workers, elastic.max_workers));
+}
+
 void check_checkpoint(const RunSpec& run, const Checker& checker) {
   const Checkpoint& checkpoint = run.checkpoint;
   const bool is_auto = checkpoint.resume == "auto";
@@ -247,11 +267,7 @@ void check_checkpoint(const RunSpec& run, const Checker& checker) {
                               "the two out, or unset it with --checkpoint.resume= or "
                               "--checkpoint.initial_load_path=",
                               toml_of(checkpoint.resume), toml_of(checkpoint.initial_load_path)));
-  if (checkpoint.enabled) return;
-  for (const char* key : {"checkpoint.interval", "checkpoint.interval_seconds"}) {
-    checker.require_unused(run, key, "checkpoint.enabled", "true");
-  }
-  checker.require(!is_auto, {"checkpoint.resume", "checkpoint.enabled"},
+  checker.require(checkpoint.enabled || !is_auto, {"checkpoint.resume", "checkpoint.enabled"},
                   "checkpoint.resume = \"auto\" goes on from what the run itself saves, and "
                   "checkpoint.enabled = false saves nothing: set the latter to true, or name a checkpoint "
                   "with --resume PATH");
@@ -270,7 +286,6 @@ void check_metrics(const RunSpec& run, const Checker& checker) {
 
 void check_run(const RunSpec& run, const Places& places) {
   const Checker checker(places);
-  check_conditions(run, checker);
   checker.require(!run.job.dump_folder.empty(), {"job.dump_folder"},
                   "job.dump_folder is empty: name the folder of the run");
   check_model(run, checker);
@@ -282,9 +297,10 @@ void check_run(const RunSpec& run, const Places& places) {
 
 void check_effects(const RunSpec& run, const Places& places) {
   const Checker checker(places);
-  check_pipeline(run, checker);
-  check_loss_scale(run, checker);
+  check_conditions(run, checker);
+  check_schedule(run, checker);
   check_checkpoint(run, checker);
+  check_elastic(run, checker);
   check_validation(run, checker);
 }
 

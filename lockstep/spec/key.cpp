@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/suggest.h"
+#include "lockstep/spec/write.h"
 
 namespace lockstep::spec {
 namespace {
@@ -60,6 +61,16 @@ const Key* find_key(std::string_view full_name) {
 
 Value default_of(const Key& key) {
   return key.get(RunSpec{});
+}
+
+bool holds(const Condition& condition, const RunSpec& run) {
+  const Key& other = *find_key(condition.key);
+  return (text_of(other, other.get(run)) == condition.value) != condition.other_than;
+}
+
+bool has_effect(const Key& key, const RunSpec& run) {
+  return std::ranges::all_of(key.accepted.only_with,
+                             [&](const Condition& condition) { return holds(condition, run); });
 }
 
 std::string words_for(const Accepted& accepted) {

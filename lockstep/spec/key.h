@@ -28,17 +28,18 @@ struct Bounds {
   bool below_most = false;
 };
 
-// A key that has an effect only while another one has a certain value; empty: always.
+// A key that has an effect only while another one has a certain value, or any but that one.
 struct Condition {
   std::string_view key;    // "optimizer.name"
-  std::string_view value;  // "sgd"
+  std::string_view value;  // "sgd", as text_of() writes it
+  bool other_than = false;
 };
 
 struct Accepted {
   Bounds bounds = {};
   std::vector<std::string_view> choices = {};  // of a text; empty: any text
   std::optional<std::int64_t> when_auto = {};  // of a whole number: what the text "auto" stands for
-  Condition only_with = {};
+  std::vector<Condition> only_with = {};       // all of them
 };
 
 struct Key {
@@ -60,6 +61,11 @@ const Key* find_key(std::string_view full_name);
 
 // What a run holds that sets nothing.
 Value default_of(const Key& key);
+
+bool holds(const Condition& condition, const RunSpec& run);
+
+// Whether all of its conditions hold: if not, it does not matter what the key is set to.
+bool has_effect(const Key& key, const RunSpec& run);
 
 // Why a value of the key's type is refused, as the end of a sentence that begins with the key; none:
 // accepted.

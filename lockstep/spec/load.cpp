@@ -49,10 +49,9 @@ Places places_of(std::span<const Setting> settings) {
   return places;
 }
 
-RunSpec checked_run(std::span<const Setting> settings) {
+RunSpec filled_run(std::span<const Setting> settings) {
   RunSpec run = apply(settings);
   fill_model(run);
-  check_run(run, places_of(settings));
   return run;
 }
 
@@ -74,14 +73,23 @@ RunSpec parse_run(std::string_view text, const std::string& file, std::span<cons
   std::vector<Setting> settings = read_file_text(text, file);
   const std::vector<Setting> flags = read_flags(key_flags);
   settings.insert(settings.end(), flags.begin(), flags.end());
-  RunSpec run = checked_run(settings);
+  const Places places = places_of(settings);
+  RunSpec run = filled_run(settings);
   prefer_flags(flags, run.checkpoint);
-  check_effects(run, places_of(settings));
+  check_effects(run, places);
+  check_run(run, places);
   return run;
 }
 
 RunSpec parse_saved_run(std::string_view text, const std::string& file) {
-  return checked_run(read_file_text(text, file));
+  const std::vector<Setting> settings = read_file_text(text, file);
+  const RunSpec run = filled_run(settings);
+  check_run(run, places_of(settings));
+  return run;
+}
+
+RunSpec load_saved_run(const std::filesystem::path& file) {
+  return parse_saved_run(read_text(file), file.string());
 }
 
 RunSpec load_run(const std::filesystem::path& file, std::span<const std::string> key_flags) {

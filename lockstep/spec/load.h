@@ -23,5 +23,6 @@ RunSpec parse_run(std::string_view text, const std::string& file,
 
 // The same from what to_toml() has written, maybe that of an older version: keys without effect may be set.
 RunSpec parse_saved_run(std::string_view text, const std::string& file);
+RunSpec load_saved_run(const std::filesystem::path& file);
 
 }  // namespace lockstep::spec

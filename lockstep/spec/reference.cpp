@@ -17,7 +17,8 @@ A run file is TOML. Every key below is also a flag, `--section.key value` or `--
 is, everything else as in TOML, and a list also as `a,b,c`. A flag comes before the file, the file before the
 preset of the model, the preset before the default. Paths are relative to the current folder. An unknown key, a
 wrong type, a value out of its range and keys that contradict each other end the program with exit code 2 and a
-sentence that names the place.
+sentence that names the place. So does a key that others leave without effect (`only with`, `not with`), unless it
+is set to what it would be anyway.
 
 ```toml
 [job]
@@ -50,9 +51,11 @@ std::string type_cell(const Key& key) {
 std::string values_of(const Key& key) {
   if (key.name == "preset") return "see above";
   std::string words = (holds_corpora(key) ? "weights " : "") + words_for(key.accepted);
-  const Condition& condition = key.accepted.only_with;
-  if (condition.key.empty()) return words;
-  return fmt::format("{}; only with `{} = \"{}\"`", words, condition.key, condition.value);
+  for (const Condition& condition : key.accepted.only_with) {
+    words += fmt::format("{}{} with `{} = {}`", words.empty() ? "" : "; ",
+                         condition.other_than ? "not" : "only", condition.key, toml_of(condition));
+  }
+  return words;
 }
 
 std::string row_of(const Key& key) {

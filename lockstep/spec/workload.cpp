@@ -49,6 +49,18 @@ Mesh mesh_of(const Parallelism& parallelism, std::int64_t world) {
   return {static_cast<int>(world), mesh_shape(parallelism)};
 }
 
+// Which say how the stages of a pipeline are made.
+std::vector<const Key*> stage_keys() {
+  std::vector<const Key*> keys;
+  for (const Key& key : all_keys()) {
+    const auto& conditions = key.accepted.only_with;
+    const bool needs_stages = std::ranges::any_of(
+        conditions, [](const Condition& condition) { return condition.key == "parallelism.pipeline"; });
+    if (needs_stages) keys.push_back(&key);
+  }
+  return keys;
+}
+
 }  // namespace
 
 MeshShape mesh_shape(const Parallelism& parallelism) {
@@ -130,7 +142,7 @@ RunSpec settled(RunSpec run, std::int64_t world) {
   run.parallelism.pipeline = mesh.size(Axis::pipeline);
   // A run may leave the number of stages to the workers, and these may come to one.
   if (run.parallelism.pipeline == 1) {
-    for (const std::string_view name : kStageKeys) find_key(name)->set(run, default_of(*find_key(name)));
+    for (const Key* key : stage_keys()) key->set(run, default_of(*key));
   }
   check_run(run);
   const Workload workload = workload_of(run, world);
@@ -142,10 +154,8 @@ RunSpec settled(RunSpec run, std::int64_t world) {
 
 std::vector<std::string> flags_without_pipeline() {
   std::vector<std::string> flags = {"--parallelism.pipeline=1"};
-  for (const std::string_view name : kStageKeys) {
-    const Value value = default_of(*find_key(name));
-    const std::string* text = std::get_if<std::string>(&value);
-    flags.push_back(fmt::format("--{}={}", name, text != nullptr ? *text : toml_of(value)));
+  for (const Key* key : stage_keys()) {
+    flags.push_back(fmt::format("--{}={}", key->full_name(), text_of(*key, default_of(*key))));
   }
   return flags;
 }

@@ -61,6 +61,18 @@ std::string toml_of(const Key& key, const Value& value) {
   return when_auto && value == Value(*when_auto) ? quoted("auto") : toml_of(value);
 }
 
+std::string toml_of(const Condition& condition) {
+  const Key& other = *find_key(condition.key);
+  const bool is_text = std::holds_alternative<std::string>(default_of(other)) || condition.value == "auto";
+  return is_text ? quoted(condition.value) : std::string(condition.value);
+}
+
+std::string text_of(const Key& key, const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  const bool is_auto = key.accepted.when_auto && value == Value(*key.accepted.when_auto);
+  return is_auto ? "auto" : toml_of(value);
+}
+
 std::string to_toml(const RunSpec& run) {
   std::string text;
   std::string_view section;

@@ -16,6 +16,12 @@ std::string toml_of(const Value& value);
 // The same of a key, for people: what "auto" stands for is that word again.
 std::string toml_of(const Key& key, const Value& value);
 
+// The value that a condition names.
+std::string toml_of(const Condition& condition);
+
+// A value of a key as its flag takes it: a text as it is, "auto" where that stands for it, the rest as above.
+std::string text_of(const Key& key, const Value& value);
+
 // A run file with every key. Reading it gives an equal RunSpec.
 std::string to_toml(const RunSpec& run);
 

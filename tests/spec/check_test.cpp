@@ -21,17 +21,71 @@ std::string error_of(std::string_view text) {
 
 TEST(CheckRun, RefusesKeysWithoutEffect) {
   EXPECT_EQ(error_of("[optimizer]\nmomentum = 0.5"),
-            "run.toml:2: optimizer.momentum has an effect only with optimizer.name = \"sgd\", which is "
-            "\"adamw\" here");
-  EXPECT_THAT(error_of("[training]\nloss_scale = 8.0"), HasSubstr("training.dtype = \"fp16\""));
+            "run.toml:2: optimizer.momentum = 0.5 has no effect with optimizer.name = \"adamw\": set the "
+            "latter to \"sgd\", or leave the former at 0.9");
+  EXPECT_THAT(error_of("[training]\nloss_scale = 8.0"), HasSubstr("set the latter to \"fp16\""));
   EXPECT_THAT(error_of("[model]\nname = \"gpt\"\nrope_theta = 5.0"),
               HasSubstr("run.toml:3: model.rope_theta"));
   EXPECT_THAT(error_of("[model]\nname = \"gpt\"\nrope_scaling = \"llama3\""),
               HasSubstr("run.toml:3: model.rope_scaling"));
   EXPECT_THAT(error_of("[model]\nrope_factor = 32.0"),
-              HasSubstr("only with model.rope_scaling = \"llama3\", which is \"none\" here"));
+              HasSubstr("no effect with model.rope_scaling = \"none\": set the latter to \"llama3\""));
   EXPECT_THAT(error_of("[lr_scheduler]\ndecay_type = \"constant\"\ndecay_ratio = 0.5"),
               HasSubstr("run.toml:3: lr_scheduler.decay_ratio"));
+  EXPECT_EQ(
+      error_of("[lr_scheduler]\ndecay_type = \"constant\"\nmin_lr_factor = 0.2"),
+      "run.toml:3: lr_scheduler.min_lr_factor = 0.2 has no effect with lr_scheduler.decay_type = "
+      "\"constant\": set the latter to \"linear\" or \"cosine\" or \"wsd\", or leave the former at 0.1");
+  EXPECT_EQ(
+      error_of("[parallelism]\nzero_stage = 0\nzero_scope = \"host\""),
+      "run.toml:3: parallelism.zero_scope = \"host\" has no effect with parallelism.zero_stage = 0: set "
+      "the latter to 1 or more, or leave the former at \"world\"");
+  EXPECT_EQ(error_of("[metrics]\nenable_tensorboard = false\nsave_tb_folder = \"tb\""),
+            "run.toml:3: metrics.save_tb_folder = \"tb\" has no effect with metrics.enable_tensorboard = "
+            "false: set the latter to true, or leave the former at \"tensorboard\"");
+}
+
+TEST(CheckRun, AnMlpHasNoHeads) {
+  const std::string mlp = "[model]\nname = \"mlp\"\n";
+  EXPECT_EQ(
+      error_of(mlp + "kv_heads = 2"),
+      "run.toml:3: model.kv_heads = 2 has no effect with model.name = \"mlp\": set the latter to \"gpt\" "
+      "or \"llama\", or leave the former at 0");
+  for (const char* key : {"heads = 3", "head_width = 8", "ffn_width = 32", "norm_eps = 1e-6",
+                          "tied_embeddings = false", "rope_theta = 5.0"}) {
+    EXPECT_THAT(error_of(mlp + key), HasSubstr("has no effect with model.name = \"mlp\"")) << key;
+  }
+  EXPECT_THAT(error_of(mlp + "[data]\ntokenizer = \"t.json\""),
+              HasSubstr("data.tokenizer = \"t.json\" has no effect with model.name = \"mlp\""));
+}
+
+// Whoever says what they would be anyway has not said anything.
+TEST(CheckRun, AcceptsWhatFollowsFromOtherKeys) {
+  const RunSpec mlp = parse_run("[model]\nname = \"mlp\"\nwidth = 100", "run.toml");
+  EXPECT_EQ(parse_run(to_toml(mlp), "resolved.toml"), mlp);
+  EXPECT_EQ(error_of("[model]\npreset = \"llama3-8b\"\nname = \"mlp\""),
+            "run.toml:3: model.name contradicts model.preset = \"llama3-8b\"; leave it out");
+}
+
+TEST(CheckRun, ElasticKeysNeedElasticTraining) {
+  EXPECT_EQ(error_of("[elastic]\nenabled = false\nmax_restarts = 3"),
+            "run.toml:3: elastic.max_restarts = 3 has no effect with elastic.enabled = false: set the latter "
+            "to true, or leave the former at 10");
+  EXPECT_EQ(error_of("[elastic]\nstraggler_freq = 0\nevict_stragglers = true"),
+            "run.toml:3: elastic.evict_stragglers = true has no effect with elastic.straggler_freq = 0: set "
+            "the latter to 1 or more, or leave the former at false");
+  EXPECT_NO_THROW(
+      parse_run("[elastic]\nenabled = false\nstraggler_factor = 3\ngrace_seconds = 5", "run.toml"))
+      << "they are for all workers";
+}
+
+TEST(CheckRun, ARunHasNoMoreWorkersThanItMayHave) {
+  EXPECT_EQ(
+      error_of("[elastic]\nmin_workers = 5\nmax_workers = 3"),
+      "run.toml:2: elastic.min_workers = 5 is more than elastic.max_workers = 3; lower the one or raise "
+      "the other");
+  EXPECT_NO_THROW(parse_run("[elastic]\nmin_workers = 3\nmax_workers = 3", "run.toml"));
+  EXPECT_NO_THROW(parse_run("[elastic]\nmin_workers = 5", "run.toml"));
 }
 
 TEST(CheckRun, AcceptsThemWhereTheyHaveOne) {
@@ -47,6 +101,10 @@ TEST(CheckRun, AScheduleHasAPipeline) {
   EXPECT_THAT(error_of("[parallelism]\nvirtual_stages = 2"),
               HasSubstr("parallelism.virtual_stages = 2 has no effect with parallelism.pipeline = 1"));
   EXPECT_THAT(error_of("[parallelism]\npart_blocks = [4, 4]"), HasSubstr("parallelism.pipeline = 1"));
+  EXPECT_EQ(error_of("[parallelism]\npipeline = 2\nschedule = \"a.csv\"\nvirtual_stages = 2"),
+            "run.toml:4: parallelism.virtual_stages = 2 has no effect with parallelism.schedule = \"a.csv\", "
+            "a file "
+            "that says how many there are: leave it out");
   for (const char* pipeline : {"2", "-1"}) {
     EXPECT_NO_THROW(parse_run("[parallelism]\nschedule = \"interleaved\"\nvirtual_stages = 2", "run.toml",
                               std::vector<std::string>{"--parallelism.pipeline", pipeline}));
@@ -57,12 +115,12 @@ TEST(CheckRun, ALossScaleIsFixedOrAdapted) {
   const std::string fixed = "[training]\ndtype = \"fp16\"\nloss_scale = 8.0\n";
   EXPECT_EQ(error_of(fixed + "initial_loss_scale = 1024.0"),
             "run.toml:4: training.initial_loss_scale = 1024.0 has no effect with training.loss_scale = 8.0: "
-            "set the latter to 0, or leave the former at 65536.0");
+            "set the latter to 0.0, or leave the former at 65536.0");
   EXPECT_THAT(error_of(fixed + "loss_scale_window = 10"), HasSubstr("training.loss_scale_window = 10"));
   EXPECT_THAT(error_of(fixed + "min_loss_scale = 2.0"), HasSubstr("training.min_loss_scale = 2.0"));
 }
 
-TEST(CheckRun, CheckpointsThatAreDueAreMade) {
+TEST(CheckRun, CheckpointsThatAreDueOrKeptAreMade) {
   EXPECT_EQ(error_of("[checkpoint]\nenabled = false\ninterval = 10"),
             "run.toml:3: checkpoint.interval = 10 has no effect with checkpoint.enabled = false: set the "
             "latter to true, or leave the former at 0");
@@ -70,7 +128,18 @@ TEST(CheckRun, CheckpointsThatAreDueAreMade) {
               HasSubstr("checkpoint.interval = \"auto\" has no effect"));
   EXPECT_THAT(error_of("[checkpoint]\nenabled = false\ninterval_seconds = 60"),
               HasSubstr("checkpoint.interval_seconds"));
-  EXPECT_NO_THROW(parse_run("[checkpoint]\nenabled = false\nkeep_last = 3", "run.toml"));
+  for (const char* key : {"keep_last = 3", "keep_every = 10", "max_failures = 1"}) {
+    EXPECT_THAT(error_of("[checkpoint]\nenabled = false\n" + std::string(key)),
+                HasSubstr("no effect with checkpoint.enabled = false: set the latter to true"));
+  }
+}
+
+TEST(CheckRun, FailuresMatterToCheckpointsThatComeAsOftenAsPays) {
+  EXPECT_EQ(error_of("[checkpoint]\nmtbf_seconds = 60"),
+            "run.toml:2: checkpoint.mtbf_seconds = 60.0 has no effect with checkpoint.interval = 0: set the "
+            "latter to \"auto\", or leave the former at 10800.0");
+  EXPECT_NO_THROW(parse_run("[checkpoint]\ninterval = \"auto\"\nmtbf_seconds = 60", "run.toml"));
+  EXPECT_NO_THROW(parse_run("[checkpoint]\ninterval = -1\nmtbf_seconds = 60", "run.toml"));
 }
 
 TEST(CheckRun, ARunGoesOnFromWhatItSaves) {
@@ -116,6 +185,12 @@ TEST(CheckRun, AcceptsDefaultsThatAreGiven) {
   const std::string defaults = to_toml(parse_run("", "run.toml"));
   for (const std::vector<std::string>& flags : {std::vector<std::string>{},
                                                 {"--checkpoint.enabled", "false"},
+                                                {"--elastic.enabled", "false"},
+                                                {"--elastic.straggler_freq", "0"},
+                                                {"--metrics.enable_tensorboard", "false"},
+                                                {"--lr_scheduler.decay_type", "constant"},
+                                                {"--optimizer.name", "sgd"},
+                                                {"--parallelism.zero_stage", "0"},
                                                 {"--training.dtype", "fp16", "--training.loss_scale", "8"}}) {
     EXPECT_NO_THROW(parse_run(defaults, "resolved.toml", flags));
   }
@@ -134,7 +209,7 @@ TEST(CheckRun, RefusesModelsThatCannotBeBuilt) {
   EXPECT_THAT(error_of("[model]\nwidth = 100\nheads = 3"),
               HasSubstr("model.width = 100 is not a multiple of model.heads = 3"));
   EXPECT_NO_THROW(parse_run("[model]\nwidth = 100\nheads = 3\nhead_width = 32", "run.toml"));
-  EXPECT_NO_THROW(parse_run("[model]\nname = \"mlp\"\nwidth = 100\nheads = 3", "run.toml"));
+  EXPECT_NO_THROW(parse_run("[model]\nname = \"mlp\"\nwidth = 100", "run.toml"));
 }
 
 TEST(CheckRun, ComparesLengths) {
@@ -177,6 +252,11 @@ TEST(CheckRun, AValidationHasACorpusAndAFrequency) {
       error_of("[data]\nvalidation = [\"corpus\"]"),
       "run.toml:2: data.validation has no effect without validation.freq: set that to the steps between "
       "validation losses, such as 100, or to 0 for none");
+  EXPECT_EQ(
+      error_of("[validation]\nsteps = 5"),
+      "run.toml:2: validation.steps has no effect without validation.freq: set that to the steps between "
+      "validation losses, such as 100, or to 0 for none");
+  EXPECT_NO_THROW(parse_run("[validation]\nfreq = 0\nsteps = 5", "run.toml"));
   EXPECT_NO_THROW(parse_run("[data]\nvalidation = [\"corpus\"]\n[validation]\nfreq = 100", "run.toml"));
   EXPECT_NO_THROW(parse_run("[data]\nvalidation = [\"corpus\"]\n[validation]\nfreq = 0", "run.toml"));
   EXPECT_NO_THROW(parse_run("[data]\nvalidation = []\n[validation]\nfreq = 0", "run.toml"));

@@ -174,6 +174,13 @@ TEST(ParseSavedRun, MayHaveKeysWithoutEffect) {
   const std::string text = "[training]\ndtype = \"fp16\"\nloss_scale = 8.0\nloss_scale_window = 10\n";
   EXPECT_THROW(parse_run(text, "manifest.json"), UsageError);
   EXPECT_EQ(parse_saved_run(text, "manifest.json").training.loss_scale_window, 10);
+  const std::string many =
+      "[model]\nname = \"mlp\"\nheads = 3\nkv_heads = 5\n[lr_scheduler]\ndecay_type = \"constant\"\n"
+      "min_lr_factor = 0.2\n[checkpoint]\nenabled = false\nkeep_last = 3\nmtbf_seconds = 60.0\n[elastic]\n"
+      "enabled = false\nmax_restarts = 3\nmin_workers = 5\nmax_workers = 3\n[metrics]\n"
+      "enable_tensorboard = false\nsave_tb_folder = \"tb\"\n[optimizer]\nmomentum = 0.5\n";
+  EXPECT_THROW(parse_run(many, "manifest.json"), UsageError);
+  EXPECT_EQ(parse_saved_run(many, "manifest.json").elastic.max_restarts, 3);
   EXPECT_THROW(parse_saved_run("[model]\nwidth = 32\nheads = 3\n", "manifest.json"), UsageError)
       << "no such model";
 }
@@ -226,8 +233,9 @@ TEST(ParseRun, RefusesWhatIsNotToml) {
 }
 
 TEST(LoadRun, TheExampleIsARunOfTwoWorkers) {
-  const RunSpec run = load_run(LOCKSTEP_EXAMPLE_RUN);
+  const RunSpec run = load_run(LOCKSTEP_EXAMPLES "/kjv/run.toml");
   EXPECT_EQ(workload_of(run, 2).lanes, 2);
+  EXPECT_EQ(load_run(LOCKSTEP_EXAMPLES "/mlp/run.toml").model.name, ModelFamily::mlp);
 }
 
 TEST(LoadRun, RefusesFilesThatCannotBeRead) {

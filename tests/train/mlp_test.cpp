@@ -119,7 +119,8 @@ TEST_F(Mlp, WhatMakesNoSenseIsRefusedWithASentence) {
   EXPECT_THAT(refusal({"--data.sharding", "feature", "--parallelism.lanes", "32",
                        "--training.global_batch_size", "64"}),
               HasSubstr("16 features cannot be cut into 32 lanes"));
-  EXPECT_THAT(refusal({"--data.tokenizer", "t.json"}), HasSubstr("data.tokenizer has no effect"));
+  EXPECT_THAT(refusal({"--data.tokenizer", "t.json"}),
+              HasSubstr("data.tokenizer = \"t.json\" has no effect"));
   EXPECT_THAT(refusal({"--model.name", "llama", "--data.sharding", "feature"}),
               HasSubstr("only model.name = \"mlp\" reads"));
 }

@@ -33,13 +33,12 @@ inline spec::RunSpec small_run(const std::string& corpus, const std::string& fam
                                const std::vector<std::string>& flags) {
   std::vector<std::string> all = {"--data.train", corpus,         "--data.validation",
                                   corpus,         "--model.name", family};
+  if (family != "mlp") all.insert(all.end(), {"--model.heads", "4", "--model.ffn_width", "64"});
   all.insert(all.end(), flags.begin(), flags.end());
   return spec::parse_run(R"(
       [model]
       layers = 2
       width = 32
-      heads = 4
-      ffn_width = 64
       vocab_size = 61
       [training]
       steps = 3

@@ -20,8 +20,6 @@ constexpr auto kFreeSections = std::to_array<std::string_view>(
 constexpr auto kFreeKeys =
     std::to_array<std::string_view>({"model.preset", "data.validation", "data.tokenizer", "training.steps",
                                      "training.threads", "comm.train_timeout_seconds"});
-constexpr auto kAdaptingKeys = std::to_array<std::string_view>(
-    {"training.initial_loss_scale", "training.loss_scale_window", "training.min_loss_scale"});
 constexpr auto kBoundKeys =
     std::to_array<std::string_view>({"parallelism.lanes", "parallelism.tensor_lanes"});
 
@@ -29,8 +27,8 @@ constexpr auto kBoundKeys =
 bool is_free(const spec::Key& key, const spec::RunSpec& run) {
   const std::string name = key.full_name();
   if (name == "comm.all_reduce") return run.comm.exact;
-  // A fixed loss scale is not adapted; older versions let these be set beside it.
-  if (std::ranges::find(kAdaptingKeys, name) != kAdaptingKeys.end()) return run.training.loss_scale != 0;
+  // Older versions let keys without effect be set, and to go on nobody could give them as they were.
+  if (!spec::has_effect(key, run)) return true;
   if (std::ranges::find(kBoundKeys, name) != kBoundKeys.end()) return false;
   return std::ranges::find(kFreeSections, key.section) != kFreeSections.end() ||
          std::ranges::find(kFreeKeys, name) != kFreeKeys.end();

@@ -108,6 +108,7 @@ class MemoryBench {
 
   Figures measure(int zero_stage) {
     run_.parallelism.zero_stage = zero_stage;
+    run_.parallelism.zero_scope = zero_stage == 0 ? spec::ZeroScope::world : zero_scope_;
     const plan::StepMemory memory = plan::step_memory(run_, options_.workers, 0, host_of_);
     const std::string output = folder_.file(fmt::format("zero{}", zero_stage));
     write_atomically(folder_.file("run.toml"), spec::to_toml(run_));
@@ -133,6 +134,7 @@ class MemoryBench {
  private:
   Options options_;
   spec::RunSpec run_;
+  spec::ZeroScope zero_scope_ = run_.parallelism.zero_scope;
   std::vector<int> host_of_;  // by rank
   TemporaryFolder folder_;
 };

@@ -73,7 +73,10 @@ class TrainBench {
     if (system == "pytorch") return pytorch_turn(output);
     if (system == "elastic") return elastic_turn(output);
     if (system == "inexact") return our_turn(output, options_.workers, {"--comm.exact", "false"});
-    if (system == "unshared") return our_turn(output, options_.workers, {"--parallelism.zero_stage", "0"});
+    if (system == "unshared") {
+      return our_turn(output, options_.workers,
+                      {"--parallelism.zero_stage", "0", "--parallelism.zero_scope", "world"});
+    }
     if (system == "1f1b") return our_turn(output, options_.workers, {"--parallelism.schedule", "1f1b"});
     if (system == "undivided") {
       return our_turn(

@@ -109,7 +109,7 @@ class Chaos {
   void set_steps() {
     if (options_.reference) {
       options_.run.training.steps =
-          spec::load_run(fs::path(*options_.reference) / "resolved.toml").training.steps;
+          spec::load_saved_run(fs::path(*options_.reference) / "resolved.toml").training.steps;
     } else {
       const double step_s = measured_step();
       options_.run.training.steps = std::max<std::int64_t>(

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/cli/errors.h"
@@ -145,11 +146,10 @@ int exit_code_of(const elastic::SupervisorResult& result) {
 }
 
 void require_enough(const spec::RunSpec& run, int workers) {
-  const std::int64_t most = run.elastic.max_workers > 0 ? run.elastic.max_workers : workers;
-  if (run.elastic.min_workers <= most) return;
-  throw UsageError(fmt::format(
-      "elastic.min_workers is {}, but there are at most {} workers: lower it, or raise {}",
-      run.elastic.min_workers, most, run.elastic.max_workers > 0 ? "elastic.max_workers" : "--workers"));
+  if (run.elastic.max_workers > 0 || run.elastic.min_workers <= workers) return;
+  throw UsageError(
+      fmt::format("elastic.min_workers is {}, but there are at most {}: lower it, or raise --workers",
+                  run.elastic.min_workers, counted(workers, "worker")));
 }
 
 }  // namespace
