@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lockstep/base/counted.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/world.h"
 
@@ -45,8 +46,8 @@ std::string possible_worlds(int world, const Sizes& sizes, bool multiples) {
   const std::int64_t product = fixed_product(sizes);
   if (product > kMaxWorld || !can_divide_layers(sizes[2])) return "";
   const std::int64_t below = multiples ? world / product * product : 0;
-  if (below == 0) return fmt::format(" start {} workers", product);
-  if (below + product > kMaxWorld) return fmt::format(" start {} workers", below);
+  if (below == 0) return fmt::format(" start {}", counted(product, "worker"));
+  if (below + product > kMaxWorld) return fmt::format(" start {}", counted(below, "worker"));
   return fmt::format(" start {} or {} workers", below, below + product);
 }
 
@@ -96,8 +97,9 @@ std::string nearest_sizes(int world, const Sizes& sizes) {
 [[noreturn]] void refuse(int world, const Sizes& sizes, bool has_rest) {
   std::string advice = possible_worlds(world, sizes, has_rest) + nearest_sizes(world, sizes);
   if (advice.starts_with(", or")) advice = advice.substr(4);
-  throw UsageError(fmt::format("a mesh of {} {} {} workers;{}", described(sizes),
-                               has_rest ? "cannot be filled by" : "does not have", world, advice));
+  throw UsageError(fmt::format("a mesh of {} {} {};{}", described(sizes),
+                               has_rest ? "cannot be filled by" : "does not have", counted(world, "worker"),
+                               advice));
 }
 
 }  // namespace

@@ -36,19 +36,12 @@ class Checker {
 
   [[noreturn]] void refuse_at(std::initializer_list<std::string_view> keys,
                               const std::string& sentence) const {
-    refuse(place_of(keys), sentence);
+    refuse(place_of(places_, keys), sentence);
   }
 
   bool is_set(std::string_view key) const { return places_.contains(key); }
 
  private:
-  std::string place_of(std::initializer_list<std::string_view> keys) const {
-    for (const std::string_view key : keys) {
-      if (const auto found = places_.find(key); found != places_.end()) return found->second;
-    }
-    return {};
-  }
-
   const Places& places_;
 };
 
@@ -157,13 +150,6 @@ void check_training(const RunSpec& run, const Checker& checker) {
   checker.require(training.min_loss_scale <= training.initial_loss_scale,
                   {"training.min_loss_scale", "training.initial_loss_scale"},
                   "training.min_loss_scale is more than training.initial_loss_scale");
-  // The least number of lanes; with that of the workers it is checked again.
-  try {
-    micro_batches_per_lane(training, std::max<std::int64_t>(1, run.parallelism.lanes));
-  } catch (const UsageError& error) {
-    checker.require(false, {"training.global_batch_size", "training.micro_batch_size", "parallelism.lanes"},
-                    error.what());
-  }
 }
 
 void check_schedule(const RunSpec& run, const Checker& checker) {
@@ -178,7 +164,6 @@ void check_schedule(const RunSpec& run, const Checker& checker) {
 
 void check_parallelism(const RunSpec& run, const Checker& checker) {
   const Parallelism& parallelism = run.parallelism;
-  const auto lanes = static_cast<std::uint64_t>(parallelism.lanes);
   for (const auto& [key, size] : {std::pair{"parallelism.data", parallelism.data},
                                   {"parallelism.tensor", parallelism.tensor},
                                   {"parallelism.pipeline", parallelism.pipeline}}) {
@@ -188,9 +173,13 @@ void check_parallelism(const RunSpec& run, const Checker& checker) {
                   {"parallelism.tensor", "parallelism.pipeline"},
                   "parallelism.tensor and parallelism.pipeline cannot both be -1, the rest of the workers: "
                   "give one of them a size");
-  checker.require(lanes == 0 || std::has_single_bit(lanes), {"parallelism.lanes"},
-                  fmt::format("parallelism.lanes = {} must be a power of two, such as {} or {}", lanes,
-                              std::bit_floor(lanes), std::bit_ceil(lanes)));
+  for (const auto& [key, size] : {std::pair{"parallelism.lanes", parallelism.lanes},
+                                  {"parallelism.tensor_lanes", parallelism.tensor_lanes}}) {
+    const auto lanes = static_cast<std::uint64_t>(size);
+    checker.require(lanes == 0 || std::has_single_bit(lanes), {key},
+                    fmt::format("{} = {} must be a power of two, such as {} or {}", key, lanes,
+                                std::bit_floor(lanes), std::bit_ceil(lanes)));
+  }
   const auto& weights = parallelism.lane_weights;
   checker.require(weights.empty() ||
                       std::any_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; }),
@@ -284,6 +273,13 @@ void check_metrics(const RunSpec& run, const Checker& checker) {
 
 }  // namespace
 
+std::string place_of(const Places& places, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (const auto found = places.find(key); found != places.end()) return found->second;
+  }
+  return {};
+}
+
 void check_run(const RunSpec& run, const Places& places) {
   const Checker checker(places);
   checker.require(!run.job.dump_folder.empty(), {"job.dump_folder"},
@@ -292,6 +288,8 @@ void check_run(const RunSpec& run, const Places& places) {
   check_data(run, checker);
   check_parallelism(run, checker);
   check_training(run, checker);
+  // The least number of lanes; with that of the workers it is checked again.
+  micro_batches_per_lane(run.training, std::max<std::int64_t>(1, run.parallelism.lanes), places);
   check_metrics(run, checker);
 }
 

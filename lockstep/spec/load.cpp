@@ -67,18 +67,22 @@ void prefer_flags(std::span<const Setting> flags, Checkpoint& checkpoint) {
   if (begins && !resumes) checkpoint.resume = "";
 }
 
-}  // namespace
-
-RunSpec parse_run(std::string_view text, const std::string& file, std::span<const std::string> key_flags) {
+PlacedRun parse_placed_run(std::string_view text, const std::string& file,
+                           std::span<const std::string> key_flags) {
   std::vector<Setting> settings = read_file_text(text, file);
   const std::vector<Setting> flags = read_flags(key_flags);
   settings.insert(settings.end(), flags.begin(), flags.end());
-  const Places places = places_of(settings);
-  RunSpec run = filled_run(settings);
-  prefer_flags(flags, run.checkpoint);
-  check_effects(run, places);
-  check_run(run, places);
-  return run;
+  PlacedRun placed = {filled_run(settings), places_of(settings)};
+  prefer_flags(flags, placed.run.checkpoint);
+  check_effects(placed.run, placed.places);
+  check_run(placed.run, placed.places);
+  return placed;
+}
+
+}  // namespace
+
+RunSpec parse_run(std::string_view text, const std::string& file, std::span<const std::string> key_flags) {
+  return parse_placed_run(text, file, key_flags).run;
 }
 
 RunSpec parse_saved_run(std::string_view text, const std::string& file) {
@@ -92,8 +96,12 @@ RunSpec load_saved_run(const std::filesystem::path& file) {
   return parse_saved_run(read_text(file), file.string());
 }
 
+PlacedRun load_placed_run(const std::filesystem::path& file, std::span<const std::string> key_flags) {
+  return parse_placed_run(read_text(file), file.string(), key_flags);
+}
+
 RunSpec load_run(const std::filesystem::path& file, std::span<const std::string> key_flags) {
-  return parse_run(read_text(file), file.string(), key_flags);
+  return load_placed_run(file, key_flags).run;
 }
 
 }  // namespace lockstep::spec

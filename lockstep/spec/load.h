@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockstep/spec/check.h"
 #include "lockstep/spec/run_spec.h"
 
 namespace lockstep::spec {
@@ -15,6 +16,13 @@ namespace lockstep::spec {
 // round. What follows from other keys is filled in, and keys that contradict each other are refused.
 // UsageError names the place, the key, and what to do.
 RunSpec load_run(const std::filesystem::path& file, std::span<const std::string> key_flags = {});
+
+// The same with the places of its keys, for what shows only once the number of workers is known.
+struct PlacedRun {
+  RunSpec run;
+  Places places;
+};
+PlacedRun load_placed_run(const std::filesystem::path& file, std::span<const std::string> key_flags = {});
 
 // The same from a text that has been read already; `file` is its name in errors. An empty text is a run of
 // flags alone.

@@ -7,9 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "lockstep/base/error.h"
-#include "lockstep/spec/check.h"
+#include "lockstep/base/counted.h"
+#include "lockstep/base/world.h"
 #include "lockstep/spec/key.h"
+#include "lockstep/spec/refuse.h"
 #include "lockstep/spec/write.h"
 
 namespace lockstep::spec {
@@ -21,7 +22,7 @@ std::string nearest_multiples(std::int64_t value, std::int64_t unit) {
   return below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit);
 }
 
-[[noreturn]] void refuse_batch(const Training& training, std::int64_t lanes) {
+[[noreturn]] void refuse_batch(const Training& training, std::int64_t lanes, const Places& places) {
   const std::int64_t global = training.global_batch_size;
   std::string advice = nearest_multiples(global, lanes * training.micro_batch_size);
   if (global % lanes == 0) {
@@ -29,24 +30,40 @@ std::string nearest_multiples(std::int64_t value, std::int64_t unit) {
     while (global / lanes % micro != 0) --micro;
     advice += fmt::format(", or training.micro_batch_size = {}", micro);
   }
-  throw UsageError(fmt::format(
-      "training.global_batch_size = {} must be a multiple of {} lanes x training.micro_batch_size = "
-      "{}; the nearest that work: {}",
-      global, lanes, training.micro_batch_size, advice));
+  refuse(place_of(places, {"training.global_batch_size", "training.micro_batch_size", "parallelism.lanes"}),
+         fmt::format(
+             "training.global_batch_size = {} must be a multiple of {} lanes x training.micro_batch_size = "
+             "{}; the nearest that work: {}",
+             global, lanes, training.micro_batch_size, advice));
 }
 
 // What a run file could not say itself; it also keeps the tokens of a step inside 63 bits.
-void require_countable(const Workload& workload, std::int64_t micro_batch_size) {
+void require_countable(const Workload& workload, std::int64_t micro_batch_size, const Places& places) {
   const double most = find_key("training.global_batch_size")->accepted.bounds.most;
   if (static_cast<double>(workload.global_batch_size) <= most) return;
-  throw UsageError(fmt::format(
-      "training.micro_batch_size = {} on {} lanes makes a step of {} sequences, but {} are the most; "
-      "lower it or parallelism.lanes",
-      micro_batch_size, workload.lanes, workload.global_batch_size, most));
+  refuse(place_of(places, {"training.micro_batch_size", "parallelism.lanes"}),
+         fmt::format(
+             "training.micro_batch_size = {} on {} lanes makes a step of {} sequences, but {} are the most; "
+             "lower it or parallelism.lanes",
+             micro_batch_size, workload.lanes, workload.global_batch_size, most));
 }
 
-Mesh mesh_of(const Parallelism& parallelism, std::int64_t world) {
-  return {static_cast<int>(world), mesh_shape(parallelism)};
+Mesh mesh_of(const Parallelism& parallelism, std::int64_t world, const Places& places) {
+  return at_place_of(places, {"parallelism.data", "parallelism.tensor", "parallelism.pipeline"},
+                     [&] { return Mesh(static_cast<int>(world), mesh_shape(parallelism)); });
+}
+
+// `workers` data-parallel ones.
+void require_weights(const Parallelism& parallelism, std::int64_t workers, std::int64_t world,
+                     const Places& places) {
+  const auto weights = std::ssize(parallelism.lane_weights);
+  if (weights == 0 || weights == workers) return;
+  const std::int64_t fitting = weights * (world / workers);
+  const bool can_be_started = parallelism.data == -1 && fitting <= kMaxWorld;
+  refuse(place_of(places, {"parallelism.lane_weights"}),
+         fmt::format("parallelism.lane_weights has {} for {}; give {}, or none for equal shares{}",
+                     counted(weights, "number"), counted(workers, "data-parallel worker"), workers,
+                     can_be_started ? fmt::format(", or start {}", counted(fitting, "worker")) : ""));
 }
 
 // Which say how the stages of a pipeline are made.
@@ -80,11 +97,12 @@ std::int64_t workers_of_replica(const Parallelism& parallelism, std::int64_t wor
   return parallelism.tensor * parallelism.pipeline;
 }
 
-std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree) {
+std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree, const Places& places) {
   const auto least = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(degree)));
   if (parallelism.lanes == 0) return least;
   if (parallelism.lanes < degree) {
-    throw UsageError(
+    refuse(
+        place_of(places, {"parallelism.lanes"}),
         fmt::format("parallelism.lanes = {} leaves some of the {} data-parallel workers without work; set it "
                     "to {}, or to a larger power of two",
                     parallelism.lanes, degree, least));
@@ -92,10 +110,10 @@ std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree) {
   return parallelism.lanes;
 }
 
-std::int64_t micro_batches_per_lane(const Training& training, std::int64_t lanes) {
+std::int64_t micro_batches_per_lane(const Training& training, std::int64_t lanes, const Places& places) {
   if (training.global_batch_size == 0) return 1;
   const std::int64_t unit = lanes * training.micro_batch_size;
-  if (training.global_batch_size % unit != 0) refuse_batch(training, lanes);
+  if (training.global_batch_size % unit != 0) refuse_batch(training, lanes, places);
   return training.global_batch_size / unit;
 }
 
@@ -119,33 +137,29 @@ std::int64_t targets_per_sample(const RunSpec& run) {
   return run.model.name == ModelFamily::mlp ? 1 : run.training.seq_len;
 }
 
-Workload workload_of(const RunSpec& run, std::int64_t world) {
+Workload workload_of(const RunSpec& run, std::int64_t world, const Places& places) {
   Workload workload;
-  workload.data_parallel = mesh_of(run.parallelism, world).size(Axis::data);
-  workload.lanes = lanes_for(run.parallelism, workload.data_parallel);
-  workload.micro_batches_per_lane = micro_batches_per_lane(run.training, workload.lanes);
+  workload.data_parallel = mesh_of(run.parallelism, world, places).size(Axis::data);
+  workload.lanes = lanes_for(run.parallelism, workload.data_parallel, places);
+  workload.micro_batches_per_lane = micro_batches_per_lane(run.training, workload.lanes, places);
   workload.global_batch_size =
       workload.lanes * workload.micro_batches_per_lane * run.training.micro_batch_size;
-  require_countable(workload, run.training.micro_batch_size);
+  require_countable(workload, run.training.micro_batch_size, places);
   workload.tokens_per_step = workload.global_batch_size * targets_per_sample(run);
-  const auto weights = static_cast<std::int64_t>(run.parallelism.lane_weights.size());
-  if (weights != 0 && weights != workload.data_parallel) {
-    throw UsageError(fmt::format("parallelism.lane_weights has {} numbers for {} data-parallel workers",
-                                 weights, workload.data_parallel));
-  }
+  require_weights(run.parallelism, workload.data_parallel, world, places);
   return workload;
 }
 
-RunSpec settled(RunSpec run, std::int64_t world) {
-  const Mesh mesh = mesh_of(run.parallelism, world);
+RunSpec settled(RunSpec run, std::int64_t world, const Places& places) {
+  const Mesh mesh = mesh_of(run.parallelism, world, places);
   run.parallelism.tensor = mesh.size(Axis::tensor);
   run.parallelism.pipeline = mesh.size(Axis::pipeline);
   // A run may leave the number of stages to the workers, and these may come to one.
   if (run.parallelism.pipeline == 1) {
     for (const Key* key : stage_keys()) key->set(run, default_of(*key));
   }
-  check_run(run);
-  const Workload workload = workload_of(run, world);
+  check_run(run, places);
+  const Workload workload = workload_of(run, world, places);
   run.parallelism.lanes = workload.lanes;
   run.parallelism.tensor_lanes = tensor_lanes(run.parallelism);
   run.training.global_batch_size = workload.global_batch_size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What follows from a run once the number of its workers is known. Pure functions; UsageError says which keys
-// do not fit together and what would.
+// do not fit together and what would, and where they were set if `places` has that.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/mesh/mesh.h"
+#include "lockstep/spec/check.h"
 #include "lockstep/spec/run_spec.h"
 
 namespace lockstep::spec {
@@ -22,10 +23,10 @@ MeshShape mesh_shape(const Parallelism& parallelism);
 std::int64_t tensor_lanes(const Parallelism& parallelism);
 
 // A power of two, not below the degree.
-std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree);
+std::int64_t lanes_for(const Parallelism& parallelism, std::int64_t degree, const Places& places = {});
 
 // How often a lane accumulates: global_batch_size / (lanes x micro_batch_size), which must be whole.
-std::int64_t micro_batches_per_lane(const Training& training, std::int64_t lanes);
+std::int64_t micro_batches_per_lane(const Training& training, std::int64_t lanes, const Places& places = {});
 
 // 0: no layer computes its activations again, 1: each does, n: every n-th. None for a text that is no such
 // setting; check_run() has refused it.
@@ -52,12 +53,12 @@ std::int64_t workers_of_replica(const Parallelism& parallelism, std::int64_t wor
 
 // All of the above, for a checked run, on a mesh of `world` workers. Also compares the number of
 // parallelism.lane_weights.
-Workload workload_of(const RunSpec& run, std::int64_t world);
+Workload workload_of(const RunSpec& run, std::int64_t world, const Places& places = {});
 
 // The run with numbers in place of what keys leave to the number of workers: what the resolved configuration
 // of a run says, and what gives the same run on another number of workers. parallelism.data stays. Where the
 // workers come to one stage, what was said of several is as in a run that sets nothing.
-RunSpec settled(RunSpec run, std::int64_t world);
+RunSpec settled(RunSpec run, std::int64_t world, const Places& places = {});
 
 // Of one stage, whatever a run file or flags before them say of more.
 std::vector<std::string> flags_without_pipeline();

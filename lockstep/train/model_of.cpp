@@ -87,10 +87,12 @@ Division division_of(const spec::Model& spec) {
   return {};
 }
 
-void require_division(const spec::RunSpec& run) {
-  parallel::check_tensor_lanes(division_of(run.model).sizes,
-                               static_cast<int>(spec::tensor_lanes(run.parallelism)),
-                               static_cast<int>(run.parallelism.tensor));
+void require_division(const spec::RunSpec& run, const spec::Places& places) {
+  spec::at_place_of(places, {"parallelism.tensor_lanes", "parallelism.tensor"}, [&] {
+    parallel::check_tensor_lanes(division_of(run.model).sizes,
+                                 static_cast<int>(spec::tensor_lanes(run.parallelism)),
+                                 static_cast<int>(run.parallelism.tensor));
+  });
 }
 
 }  // namespace lockstep::train

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lockstep/model/block.h"
+#include "lockstep/spec/check.h"
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/tensor_lanes.h"
 
@@ -13,6 +14,6 @@ model::Model model_of(const spec::Model& spec);
 // How its layers can be divided.
 Division division_of(const spec::Model& spec);
 // UsageError unless the run's tensor lanes and tensor-parallel workers are such.
-void require_division(const spec::RunSpec& run);
+void require_division(const spec::RunSpec& run, const spec::Places& places = {});
 
 }  // namespace lockstep::train

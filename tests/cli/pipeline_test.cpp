@@ -220,7 +220,8 @@ TEST_F(PipelineProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
                    "parallelism.pipeline = 5 with 1f1b makes 5 parts, but the model has only 4 " + blocks +
                        " to share out; use at most 4 stages"},
            {"3", "2", "schedule", "1f1b",
-            "a mesh of pipeline 2 x data -1 x tensor 1 cannot be filled by 3 workers; start 2 or 4 workers, "
+            "flag --parallelism.pipeline: a mesh of pipeline 2 x data -1 x tensor 1 cannot be filled by 3 "
+            "workers; start 2 or 4 workers, "
             "or "
             "set pipeline to 3, or set pipeline to 1"},
            {"2", "2", "part_blocks", "[1, 2]",

@@ -106,22 +106,26 @@ TEST_F(TensorProgram, MistakesGetOneSentenceBeforeAnythingIsStarted) {
   };
   for (const Mistake& mistake : {
            Mistake{{"--workers", "3", "--parallelism.tensor", "3"},
-                   "parallelism.tensor = 3 must be a power of two: take 2 or 4"},
+                   "flag --parallelism.tensor: parallelism.tensor = 3 must be a power of two: take 2 or 4"},
            {{"--workers", "3", "--parallelism.tensor", "2"},
-            "a mesh of pipeline 1 x data -1 x tensor 2 cannot be filled by 3 workers; start 2 or 4 workers, "
+            "flag --parallelism.tensor: a mesh of pipeline 1 x data -1 x tensor 2 cannot be filled by 3 "
+            "workers; start 2 or 4 workers, "
             "or "
             "set tensor to 1, or set pipeline to 3 and tensor to 1"},
            {{"--workers", "6", "--parallelism.tensor", "4", "--parallelism.pipeline", "4"},
-            "a mesh of pipeline 4 x data -1 x tensor 4 cannot be filled by 6 workers; start 16 workers, or "
+            "flag --parallelism.tensor: a mesh of pipeline 4 x data -1 x tensor 4 cannot be filled by 6 "
+            "workers; start 16 workers, or "
             "set "
             "pipeline to 3 and tensor to 2, or set pipeline to 3 and tensor to 1"},
            {{"--workers", "6", "--parallelism.tensor", "-1", "--parallelism.pipeline", "-1"},
             "flag --parallelism.tensor: parallelism.tensor and parallelism.pipeline cannot both be -1, the "
             "rest of the workers: give one of them a size"},
            {{"--workers", "4", "--parallelism.tensor", "4", "--parallelism.tensor_lanes", "2"},
-            "parallelism.tensor = 4 does not divide parallelism.tensor_lanes = 2; take 1 or 2"},
+            "flag --parallelism.tensor_lanes: parallelism.tensor = 4 does not divide "
+            "parallelism.tensor_lanes = 2; take 1 or 2"},
            {{"--workers", "8", "--parallelism.tensor", "8"},
-            "model.heads = 4 cannot be divided among parallelism.tensor_lanes = 8; take model.heads = 8, or "
+            "flag --parallelism.tensor: model.heads = 4 cannot be divided among parallelism.tensor_lanes = "
+            "8; take model.heads = 8, or "
             "parallelism.tensor = 4"},
        }) {
     expect_refusal(train_as("refused", mistake.flags), 2, "lockstep: " + mistake.sentence + "\n");

@@ -175,10 +175,16 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
   EXPECT_THAT(sentence({"--job.dump_folder", "/proc/nowhere"}, 2), HasSubstr("/proc/nowhere"));
   EXPECT_THAT(sentence({"--data.train", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
   EXPECT_THAT(sentence({"--data.validation", "[\"nowhere\"]", "--workers", "2"}, 2), HasSubstr("nowhere"));
-  EXPECT_THAT(sentence({"--parallelism.lanes", "1", "--workers", "2"}, 2), HasSubstr("parallelism.lanes"));
-  EXPECT_THAT(sentence({"--parallelism.data", "3", "--workers", "2"}, 2), HasSubstr("set data to 2"));
-  EXPECT_THAT(sentence({"--parallelism.lane_weights", "[1,2,3]", "--workers", "2"}, 2),
-              HasSubstr("lane_weights"));
+  EXPECT_THAT(sentence({"--parallelism.lanes", "1", "--workers", "2"}, 2),
+              StartsWith("lockstep: flag --parallelism.lanes: parallelism.lanes = 1 leaves"));
+  EXPECT_EQ(sentence({"--parallelism.data", "1", "--workers", "2"}, 2),
+            "lockstep: flag --parallelism.data: a mesh of pipeline 1 x data 1 x tensor 1 does not have 2 "
+            "workers; start 1 worker, or set data to 2, or set tensor to 2\n");
+  EXPECT_EQ(sentence({"--parallelism.lane_weights", "1,2"}, 2),
+            "lockstep: flag --parallelism.lane_weights: parallelism.lane_weights has 2 numbers for 1 "
+            "data-parallel worker; give 1, or none for equal shares, or start 2 workers\n");
+  EXPECT_THAT(sentence({"--parallelism.tensor_lanes", "3"}, 2),
+              StartsWith("lockstep: flag --parallelism.tensor_lanes: parallelism.tensor_lanes = 3 must be"));
   EXPECT_THAT(sentence({"--training.threads", "4096", "--workers", "2"}, 2),
               HasSubstr("training.threads = 4096"));
   EXPECT_THAT(sentence({"--model.vocab_size", "40", "--workers", "2"}, 2), HasSubstr("has 257 tokens"));

@@ -131,6 +131,20 @@ TEST(Mesh, NamesTheNearestPossibilities) {
       "tensor to 1, or set pipeline to 3 and tensor to 1");
 }
 
+TEST(Mesh, CountsOneWorker) {
+  EXPECT_EQ(
+      refusal(2, {.pipeline = 1, .data = 1, .tensor = 1}),
+      "a mesh of pipeline 1 x data 1 x tensor 1 does not have 2 workers; start 1 worker, or set data to "
+      "2, or set tensor to 2");
+  EXPECT_EQ(
+      refusal(1, {.pipeline = 1, .data = 2, .tensor = 1}),
+      "a mesh of pipeline 1 x data 2 x tensor 1 does not have 1 worker; start 2 workers, or set data to "
+      "1");
+  EXPECT_EQ(refusal(1, {.pipeline = 2, .data = -1, .tensor = 1}),
+            "a mesh of pipeline 2 x data -1 x tensor 1 cannot be filled by 1 worker; start 2 workers, or set "
+            "pipeline to 1");
+}
+
 TEST(Mesh, NamesNoWorldThatWouldBeRefusedAsWell) {
   EXPECT_EQ(
       refusal(4, {.pipeline = 1, .data = -1, .tensor = 3}),

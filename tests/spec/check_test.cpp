@@ -265,6 +265,8 @@ TEST(CheckRun, AValidationHasACorpusAndAFrequency) {
 TEST(CheckRun, ComparesKeysOfTheLayout) {
   EXPECT_EQ(error_of("[parallelism]\nlanes = 6"),
             "run.toml:2: parallelism.lanes = 6 must be a power of two, such as 4 or 8");
+  EXPECT_EQ(error_of("[parallelism]\ntensor_lanes = 3"),
+            "run.toml:2: parallelism.tensor_lanes = 3 must be a power of two, such as 2 or 4");
   EXPECT_THAT(error_of("[parallelism]\ndata = 0"), HasSubstr("must be -1, or 1 or more"));
   EXPECT_THAT(error_of("[parallelism]\nlane_weights = [0, 0]"), HasSubstr("above 0"));
   EXPECT_THAT(error_of("[parallelism]\nrecompute = \"sometimes\""), HasSubstr("none, all, or a number"));

@@ -116,8 +116,40 @@ TEST(WorkloadOf, WantsOneWeightForEachWorker) {
   RunSpec run;
   run.parallelism.lane_weights = {1, 2};
   EXPECT_NO_THROW(workload_of(run, 2));
-  EXPECT_THAT(error_of<UsageError>([&] { workload_of(run, 3); }),
-              HasSubstr("2 numbers for 3 data-parallel workers"));
+  const Places places = {{"parallelism.lane_weights", "flag --parallelism.lane_weights"}};
+  const auto refusal = [&](std::int64_t world) {
+    return error_of<UsageError>([&] { workload_of(run, world, places); });
+  };
+  EXPECT_EQ(refusal(3),
+            "flag --parallelism.lane_weights: parallelism.lane_weights has 2 numbers for 3 data-parallel "
+            "workers; give 3, or none for equal shares, or start 2 workers");
+  run.parallelism.tensor = 2;
+  EXPECT_EQ(refusal(2),
+            "flag --parallelism.lane_weights: parallelism.lane_weights has 2 numbers for 1 data-parallel "
+            "worker; give 1, or none for equal shares, or start 4 workers");
+  run.parallelism = {.data = 2, .lane_weights = {1}};
+  EXPECT_EQ(refusal(2),
+            "flag --parallelism.lane_weights: parallelism.lane_weights has 1 number for 2 data-parallel "
+            "workers; give 2, or none for equal shares");
+}
+
+TEST(WorkloadOf, SaysWhereWhatDoesNotFitWasSet) {
+  const auto refusal = [](const std::vector<std::string>& flags, std::int64_t world) {
+    const PlacedRun given = load_placed_run("/dev/null", flags);
+    return error_of<UsageError>([&] { settled(given.run, world, given.places); });
+  };
+  EXPECT_EQ(
+      refusal({"--parallelism.data", "1"}, 2),
+      "flag --parallelism.data: a mesh of pipeline 1 x data 1 x tensor 1 does not have 2 workers; start 1 "
+      "worker, or set data to 2, or set tensor to 2");
+  EXPECT_EQ(
+      refusal({"--parallelism.lanes", "2"}, 3),
+      "flag --parallelism.lanes: parallelism.lanes = 2 leaves some of the 3 data-parallel workers without "
+      "work; set it to 4, or to a larger power of two");
+  EXPECT_EQ(
+      refusal({"--training.global_batch_size", "8"}, 2),
+      "flag --training.global_batch_size: training.global_batch_size = 8 must be a multiple of 2 lanes x "
+      "training.micro_batch_size = 8; the nearest that work: 16, or training.micro_batch_size = 4");
 }
 
 TEST(Settled, GivesTheSameWorkOnOtherWorlds) {

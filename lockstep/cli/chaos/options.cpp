@@ -166,8 +166,8 @@ std::optional<ChaosOptions> parse_chaos_options(const std::vector<std::string>& 
     expect_one_of("--against", texts.against, std::vector<std::string>{"torchrun"});
     options.against_torchrun = true;
   }
-  const spec::RunSpec run = spec::load_run(texts.file, split.key_flags);
-  options.run = spec::settled(run, options.faults.workers);
+  const auto [run, places] = spec::load_placed_run(texts.file, split.key_flags);
+  options.run = spec::settled(run, options.faults.workers, places);
   options.output = texts.output.empty() ? run.job.dump_folder + "-chaos" : texts.output;
   if (!texts.reference.empty()) options.reference = texts.reference;
   check_run(options);

@@ -39,12 +39,13 @@ namespace lockstep::cli {
 namespace {
 
 // Trains with the world that this process is a rank of from the beginning to the end.
-int train_in_one_world(const spec::RunSpec& given, const comm::Communicator& world) {
+int train_in_one_world(const spec::PlacedRun& given, const comm::Communicator& world) {
   const StopSignals signals;
   std::optional<LauncherLock> lock;
   spec::RunSpec run;
   train::together(world, [&] {
-    run = spec::settled(given, world.size());
+    run = spec::settled(given.run, world.size(), given.places);
+    train::require_division(run, given.places);
     if (world.rank() == 0) lock.emplace(run);
   });
   WorldRun around(run, world, {.gemm_peak = train::measured_gemm_peak(run.training.dtype, world)});
@@ -103,16 +104,16 @@ int train_as_member(const spec::RunSpec& run, elastic::Membership::Options optio
 }
 
 // Refuses what does not fit before anything is started.
-void require_layout(const spec::RunSpec& run, int workers) {
+void require_layout(const spec::RunSpec& run, int workers, const spec::Places& places) {
   train::require_order(plan::first_ownership(run, workers), train::sum_options(run.comm));
   plan::read_pipeline_plan(run, workers);
-  train::require_division(run);
+  train::require_division(run, places);
 }
 
-int start_workers(const spec::RunSpec& given, const TrainArguments& arguments) {
+int start_workers(const spec::PlacedRun& given, const TrainArguments& arguments) {
   const WorkerCommand command = {arguments.file, arguments.key_flags, std::max(1, arguments.workers)};
-  const spec::RunSpec run = spec::settled(given, command.workers);
-  require_layout(run, command.workers);
+  const spec::RunSpec run = spec::settled(given.run, command.workers, given.places);
+  require_layout(run, command.workers, given.places);
   if (run.elastic.enabled) return supervise(run, command, arguments.listen);
   if (arguments.listen) throw UsageError("--listen lets workers join, which elastic.enabled = false forbids");
   return launch_once(run, command);
@@ -127,20 +128,21 @@ int train(Arguments given) {
   ignore_signal_without_meaning();
   const TrainArguments arguments = split_arguments("train", given);
   if (arguments.join) throw UsageError("--join is for `lockstep agent`; `lockstep train` has --listen");
-  const spec::RunSpec given_run = spec::load_run(arguments.file, arguments.key_flags);
+  spec::PlacedRun placed = spec::load_placed_run(arguments.file, arguments.key_flags);
   // Whoever has started a member has settled everything. What the run was begun with may be gone.
   if (auto member = elastic::membership_from_environment()) {
-    return train_as_member(given_run, std::move(*member));
+    return train_as_member(placed.run, std::move(*member));
   }
-  const spec::RunSpec run = train::as_saved(given_run, checkpoint_folder(given_run));
+  placed.run = train::as_saved(placed.run, checkpoint_folder(placed.run));
   const rendezvous::Placement placement = rendezvous::placement_from_environment();
   const bool is_rank = placement.world.source != "default" || placement.rank.source != "default";
   if (is_rank && (arguments.workers > 0 || arguments.listen)) {
     throw UsageError(fmt::format("--workers starts ranks, but this process is rank {} of a run already ({})",
                                  placement.rank.value, placement.rank.source));
   }
-  if (arguments.workers > 1 || arguments.listen) return start_workers(run, arguments);
-  return run_as_rank(run, [&](const comm::Communicator& world) { return train_in_one_world(run, world); });
+  if (arguments.workers > 1 || arguments.listen) return start_workers(placed, arguments);
+  return run_as_rank(placed.run,
+                     [&](const comm::Communicator& world) { return train_in_one_world(placed, world); });
 }
 
 int agent(Arguments given) {

@@ -130,8 +130,9 @@ std::string to_sentence(const Comparison& comparison) {
 
 int compare(const VerifyOptions& options) {
   require_workers_on_each(options.hosts, options.workers);
-  spec::RunSpec run = spec::settled(spec::load_run(options.file, options.key_flags), options.workers);
-  train::require_division(run);
+  const spec::PlacedRun given = spec::load_placed_run(options.file, options.key_flags);
+  spec::RunSpec run = spec::settled(given.run, options.workers, given.places);
+  train::require_division(run, given.places);
   run.parallelism.data = -1;
   run.validation.freq = 0;
   run.metrics.enable_trace = false;
