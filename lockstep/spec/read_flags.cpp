@@ -79,7 +79,12 @@ std::vector<Setting> read_flags(std::span<const std::string> arguments) {
   std::vector<Setting> settings;
   for (std::size_t at = 0; at < arguments.size(); ++at) {
     const auto flag = as_flag(arguments[at]);
-    if (!flag) refuse("", fmt::format("'{}' is not a flag of the form --section.key", arguments[at]));
+    if (!flag) {
+      const std::string meant = meant_flag(arguments[at].substr(0, arguments[at].find('=')));
+      refuse("", fmt::format("'{}' is not the flag of a key{}", arguments[at],
+                             meant.empty() ? ", such as --training.steps"
+                                           : fmt::format("; did you mean '{}'?", meant)));
+    }
     const std::string place = "flag --" + flag->name;
     const std::size_t dot = flag->name.find('.');
     const Key& key = known_key(flag->name.substr(0, dot), flag->name.substr(dot + 1), place);

@@ -44,7 +44,24 @@ std::string advice_for(std::string_view section, std::string_view name) {
                        : fmt::format("did you mean '{}'?", meant);
 }
 
+std::string with_underscores(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 }  // namespace
+
+std::string meant_flag(std::string_view typed, std::span<const std::string> others) {
+  std::vector<std::string> flags(others.begin(), others.end());
+  std::vector<std::string> names;
+  for (const std::string& flag : others) names.push_back(with_underscores(flag));
+  for (const Key& key : all_keys()) {
+    flags.push_back(fmt::format("--{}", key.full_name()));
+    names.push_back(fmt::format("__{}", key.name));
+  }
+  const auto found = std::ranges::find(names, closest(with_underscores(std::string(typed)), names));
+  return found == names.end() ? "" : flags[static_cast<std::size_t>(found - names.begin())];
+}
 
 std::string sections_in_words() {
   return fmt::format("the sections are [{}]", fmt::join(sections(), "], ["));

@@ -165,6 +165,7 @@ TEST_F(TrainProgram, MistakesGetOneSentence) {
     return finished.error_output;
   };
   EXPECT_THAT(sentence({"--training.stepz", "3"}, 2), HasSubstr("did you mean 'training.steps'"));
+  EXPECT_THAT(sentence({"--workres", "2"}, 2), HasSubstr("did you mean '--workers'?"));
   EXPECT_THAT(sentence({"--workers", "none"}, 2), HasSubstr("--workers is 'none'"));
   EXPECT_THAT(sentence({"--job.dump_folder", folder_.path("refused"), "--workers"}, 2),
               HasSubstr("--workers needs a value"));

@@ -7,6 +7,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/spec/load.h"
 #include "lockstep/spec/setting.h"
+#include "lockstep/spec/unknown.h"
 
 #include "tests/support/error_of.h"
 
@@ -61,7 +62,23 @@ TEST(Flags, AreRefusedWithTheirName) {
   EXPECT_EQ(error_of({"--training.steps"}), "flag --training.steps: must be followed by a whole number");
   EXPECT_EQ(error_of({"--training.steps", "0"}),
             "flag --training.steps: training.steps must be 1 or more, not 0");
-  EXPECT_EQ(error_of({"steps"}), "'steps' is not a flag of the form --section.key");
+  EXPECT_EQ(error_of({"--steps", "1"}),
+            "'--steps' is not the flag of a key; did you mean '--training.steps'?");
+  EXPECT_EQ(error_of({"run.toml"}), "'run.toml' is not the flag of a key, such as --training.steps");
+}
+
+TEST(MeantFlag, IsThatOfACommandOrOfAKey) {
+  const std::vector<std::string> own = {"--workers", "--resume", "--init-from", "-n"};
+  EXPECT_EQ(meant_flag("--workres", own), "--workers");
+  EXPECT_EQ(meant_flag("--worker", own), "--workers");
+  EXPECT_EQ(meant_flag("--resum", own), "--resume");
+  EXPECT_EQ(meant_flag("--resum"), "--checkpoint.resume");
+  EXPECT_EQ(meant_flag("--init_from", own), "--init-from");
+  EXPECT_EQ(meant_flag("--steps", own), "--training.steps");
+  EXPECT_EQ(meant_flag("--lr", own), "--optimizer.lr");
+  EXPECT_EQ(meant_flag("--warmup-step", own), "--lr_scheduler.warmup_steps");
+  EXPECT_EQ(meant_flag("--nothing-like-it", own), "");
+  EXPECT_EQ(meant_flag("-x", own), "");
 }
 
 TEST(Flags, CannotSmuggleKeysOrBrokenText) {

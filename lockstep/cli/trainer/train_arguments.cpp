@@ -11,6 +11,9 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/world.h"
+#include "lockstep/rendezvous/text.h"
+#include "lockstep/spec/setting.h"
+#include "lockstep/spec/unknown.h"
 
 namespace lockstep::cli {
 namespace {
@@ -56,10 +59,41 @@ std::optional<std::string> value_of(Arguments arguments, std::size_t& i, std::st
   return std::nullopt;
 }
 
+[[noreturn]] void refuse_flag(const std::string& command, const std::string& typed) {
+  static const std::vector<std::string> kFlags = {"--workers", "--listen",    "--join",
+                                                  "--resume",  "--init-from", "-n"};
+  const std::string flag = typed.substr(0, typed.find('='));
+  const std::string meant = spec::meant_flag(flag, kFlags);
+  throw UsageError(fmt::format("unknown flag of lockstep {} {}: {}", command, rendezvous::quote(flag),
+                               meant.empty() ? fmt::format("`lockstep {} --help` lists them", command)
+                                             : fmt::format("did you mean '{}'?", meant)));
+}
+
+// The run file is the one argument that is no flag.
+std::string file_in(const std::string& command, Arguments arguments) {
+  std::string file;
+  for (const std::string& argument : arguments) {
+    if (is_flag(argument)) refuse_flag(command, argument);
+    if (!file.empty()) {
+      throw UsageError(
+          fmt::format("lockstep {0} does not take {1} after the run file {2}: `lockstep {0} --help` "
+                      "lists what it takes",
+                      command, rendezvous::quote(argument), rendezvous::quote(file)));
+    }
+    file = argument;
+  }
+  if (file.empty()) {
+    throw UsageError(
+        fmt::format("no run file: write it first, as in `lockstep {} run.toml --workers 2`", command));
+  }
+  return file;
+}
+
 }  // namespace
 
 TrainArguments split_arguments(const std::string& command, Arguments arguments) {
   TrainArguments split;
+  std::vector<std::string> others;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto workers = value_of(arguments, i, "--workers");
     if (!workers) workers = value_of(arguments, i, "-n");
@@ -69,16 +103,13 @@ TrainArguments split_arguments(const std::string& command, Arguments arguments) 
       split.listen = transport::parse_address(*listen);
     } else if (const auto join = value_of(arguments, i, "--join")) {
       split.join = transport::parse_address(*join);
-    } else if (!is_flag(arguments[i]) && split.file.empty() && split.key_flags.empty()) {
-      split.file = arguments[i];
     } else {
-      split.key_flags.push_back(written_out(arguments[i]));
+      others.push_back(written_out(arguments[i]));
     }
   }
-  if (split.file.empty()) {
-    throw UsageError(
-        fmt::format("no run file: write it first, as in `lockstep {} run.toml --workers 2`", command));
-  }
+  spec::SplitArguments parts = spec::split_key_flags(others);
+  split.key_flags = std::move(parts.key_flags);
+  split.file = file_in(command, parts.others);
   return split;
 }
 

@@ -19,8 +19,8 @@ struct TrainArguments {
   std::optional<transport::Address> join;
 };
 
-// RUN.toml, the flags that are no keys in any place, and keys as flags. `command` is for messages.
-// UsageError.
+// RUN.toml, the flags that are no keys, and keys as flags, in any order. `command` is for messages.
+// UsageError, with the flag that was probably meant for one that there is not.
 TrainArguments split_arguments(const std::string& command, Arguments arguments);
 
 }  // namespace lockstep::cli
