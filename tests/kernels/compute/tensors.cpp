@@ -46,7 +46,8 @@ double relative_error(const std::vector<float>& found, const std::vector<float>&
   for (std::size_t i = 0; i < expected.size(); ++i) {
     largest = std::max(largest, std::abs(double{expected[i]}));
     const double here = std::abs(double{found[i]} - double{expected[i]});
-    if (!(here <= difference)) difference = here;  // a NaN is a difference
+    if (std::isnan(here)) return here;  // which is below no tolerance
+    difference = std::max(difference, here);
   }
   return largest == 0 ? difference : difference / largest;
 }
