@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `lockstep bench train` against PyTorch, on models small enough for a test.
-#include <chrono>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/program.h"
+#include "tests/cli/bench_train_program.h"
 
 namespace lockstep::testing {
 namespace {
@@ -24,46 +22,11 @@ struct Case {
 
 // The lines of one turn on two workers.
 std::vector<json> turn_of(const Case& run) {
-  Program program({"bench",
-                   "train",
-                   "--preset",
-                   run.preset,
-                   "--dtype",
-                   run.dtype,
-                   "--against",
-                   "pytorch",
-                   "--workers",
-                   "2",
-                   "--micro-batch",
-                   "1",
-                   "--seq-len",
-                   "16",
-                   "--steps",
-                   "2",
-                   "--turns",
-                   "1",
-                   "--json",
-                   "--model.layers",
-                   "1",
-                   "--model.width",
-                   "32",
-                   "--model.heads",
-                   "4",
-                   "--model.kv_heads",
-                   run.kv_heads,
-                   "--model.ffn_width",
-                   "64",
-                   "--model.vocab_size",
-                   "64",
-                   "--training.threads",
-                   "1"});
-  // Python alone may take many seconds to begin.
-  const Finished finished = program.finish(std::chrono::minutes(2));
-  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
-  std::istringstream in(finished.output);
-  std::vector<json> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
-  return lines;
+  return bench_train_lines(
+      {"--preset",           run.preset,   "--dtype",           run.dtype, "--against",          "pytorch",
+       "--model.layers",     "1",          "--model.width",     "32",      "--model.heads",      "4",
+       "--model.kv_heads",   run.kv_heads, "--model.ffn_width", "64",      "--model.vocab_size", "64",
+       "--training.threads", "1"});
 }
 
 TEST(BenchTrain, GivesBothSystemsAllFiguresAndTheirRatio) {

@@ -2,7 +2,6 @@
 //
 // `lockstep verify` and `lockstep bench train`, `memory` and `kernels` as users run them, on models that
 // take moments.
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,7 @@
 
 #include "lockstep/data/corpus/megatron_writer.h"
 
-#include "tests/cli/program.h"
+#include "tests/cli/bench_train_program.h"
 #include "tests/support/files.h"
 
 namespace lockstep::testing {
@@ -174,10 +173,8 @@ TEST(BenchKernels, GivesARateAndItsLimit) {
   const Finished finished = run_program({"bench", "kernels", "--kernel", "gemm,gelu", "--dtype", "bf16,fp32",
                                          "--turns", "1", "--turn-ms", "0.1", "--threads", "1", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
-  std::istringstream in(finished.output);
   std::vector<std::string> seen;
-  for (std::string line; std::getline(in, line);) {
-    const auto figures = nlohmann::json::parse(line);
+  for (const nlohmann::json& figures : json_lines_of(finished)) {
     const std::string kernel = figures.at("kernel");
     seen.push_back(kernel + " " + figures.at("dtype").get<std::string>());
     EXPECT_GT(figures.at(kernel == "gemm" ? "gflops" : "gbps").get<double>(), 0.0);
@@ -190,20 +187,13 @@ TEST(BenchKernels, GivesARateAndItsLimit) {
   EXPECT_THAT(unknown.error_output, HasSubstr("gemm"));
 }
 
-std::vector<nlohmann::json> lines_of(const Finished& finished) {
-  std::istringstream in(finished.output);
-  std::vector<nlohmann::json> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
-
 TEST(BenchKernels, CoversDividedLayersAndSplitWeights) {
   const Finished finished =
       run_program({"bench", "kernels", "--kernel",
                    "gemm_with_bias,sum_lanes,embedding_part,embedding_part_gradient,adamw_split,sgd_split",
                    "--dtype", "bf16", "--turns", "1", "--turn-ms", "0.1", "--threads", "1", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
-  EXPECT_EQ(lines_of(finished).size(), 6U);
+  EXPECT_EQ(json_lines_of(finished).size(), 6U);
 }
 
 // A model of 28 million parameters, nearly all in blocks.
@@ -213,7 +203,7 @@ TEST(BenchMemory, WhatIsSharedOutIsNotThere) {
                    "512", "--model.heads", "8", "--model.ffn_width", "1376", "--model.vocab_size", "256",
                    "--workers", "4", "--seq-len", "16", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
-  const std::vector<nlohmann::json> lines = lines_of(finished);
+  const std::vector<nlohmann::json> lines = json_lines_of(finished);
   ASSERT_EQ(lines.size(), 4U);
   for (int stage = 0; stage < 4; ++stage) {
     const nlohmann::json& line = lines[static_cast<std::size_t>(stage)];
@@ -242,7 +232,7 @@ TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
                    "64", "--workers", "2", "--seq-len", "16", "--steps", "3", "--turns", "1", "--against",
                    "one-process,inexact,unshared,elastic", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
-  const std::vector<nlohmann::json> lines = lines_of(finished);
+  const std::vector<nlohmann::json> lines = json_lines_of(finished);
   const std::vector<std::string> systems = {"lockstep", "one-process", "inexact", "unshared", "elastic"};
   ASSERT_EQ(lines.size(), 2 * systems.size() - 1);
   for (std::size_t i = 0; i < systems.size(); ++i) {
@@ -260,39 +250,13 @@ TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
 }
 
 TEST(BenchTrain, OpponentsWithoutStagesHaveNoSchedule) {
-  const Finished finished = run_program({"bench",
-                                         "train",
-                                         "--preset",
-                                         "llama-tiny",
-                                         "--model.layers",
-                                         "2",
-                                         "--model.vocab_size",
-                                         "64",
-                                         "--workers",
-                                         "2",
-                                         "--seq-len",
-                                         "16",
-                                         "--steps",
-                                         "2",
-                                         "--turns",
-                                         "1",
-                                         "--training.global_batch_size",
-                                         "4",
-                                         "--micro-batch",
-                                         "1",
-                                         "--parallelism.pipeline",
-                                         "2",
-                                         "--parallelism.schedule",
-                                         "interleaved",
-                                         "--parallelism.virtual_stages",
-                                         "2",
-                                         "--parallelism.part_blocks",
-                                         "[1, 1, 1, 1]",
-                                         "--against",
-                                         "data-parallel,two-workers,one-process",
-                                         "--json"});
-  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
-  EXPECT_EQ(lines_of(finished).size(), 7U);
+  EXPECT_EQ(bench_train_lines({"--preset", "llama-tiny", "--model.layers", "2", "--model.vocab_size", "64",
+                               "--training.global_batch_size", "4", "--parallelism.pipeline", "2",
+                               "--parallelism.schedule", "interleaved", "--parallelism.virtual_stages", "2",
+                               "--parallelism.part_blocks", "[1, 1, 1, 1]", "--against",
+                               "data-parallel,two-workers,one-process"})
+                .size(),
+            7U);
 }
 
 TEST(BenchTrain, NeedsAStepAfterTheFirst) {
