@@ -4,20 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/error.h"
-#include "lockstep/base/suggest.h"
 #include "lockstep/kernels/block_stack.h"
 #include "lockstep/kernels/fold_kernels.h"
 #include "lockstep/kernels/merge_plan.h"
 
 namespace lockstep::kernels {
 namespace {
-
-constexpr std::array kAllOps = {ReduceOp::sum, ReduceOp::average, ReduceOp::min, ReduceOp::max,
-                                ReduceOp::product};
 
 // Small enough to be still in the first-level cache for the second destination.
 constexpr std::size_t kCopyBytes = 4096;
@@ -89,15 +83,6 @@ std::string_view name_of(ReduceOp op) {
       return "product";
   }
   return "unknown";
-}
-
-ReduceOp parse_reduce_op(std::string_view name) {
-  for (ReduceOp op : kAllOps) {
-    if (name == name_of(op)) return op;
-  }
-  std::vector<std::string> known;
-  for (ReduceOp op : kAllOps) known.emplace_back(name_of(op));
-  refuse_name("reduction", name, known);
 }
 
 void combine(const Combination& how, std::span<const Operand> operands,

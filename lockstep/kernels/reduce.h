@@ -19,7 +19,6 @@ namespace lockstep::kernels {
 enum class ReduceOp : std::uint8_t { sum = 0, average = 1, min = 2, max = 3, product = 4 };
 
 std::string_view name_of(ReduceOp op);
-ReduceOp parse_reduce_op(std::string_view name);  // UsageError listing the accepted names
 
 // One operand of a combination; see schedule::Source for what `merges` means.
 struct Operand {

@@ -206,13 +206,4 @@ at::Tensor Weights::gather_master() const {
   });
 }
 
-at::Tensor Weights::gather_moment(int index) const {
-  std::vector<float> memory;
-  return gather_whole(holding_, DType::fp32, [&](std::size_t bucket) {
-    memory.resize(partition_.own[bucket].size());
-    copy_moment(index, bucket, {0, memory.size()}, memory);
-    return ConstBytes(std::as_bytes(std::span(memory)));
-  });
-}
-
 }  // namespace lockstep::train

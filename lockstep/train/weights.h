@@ -72,10 +72,9 @@ class Weights {
   void drop(std::size_t bucket);
 
   // All ranks call these together: all parameters of the model in the layout of the whole, as blocks compute
-  // with them and in fp32, and what the optimizer remembers. Ranks that do not want them get none.
+  // with them and in fp32. Ranks that do not want them get none.
   at::Tensor gather_working(bool wanted = true) const;
   at::Tensor gather_master() const;
-  at::Tensor gather_moment(int index) const;
 
  private:
   void copy_master(std::size_t bucket, Range elements, std::span<float> to) const;

@@ -4,7 +4,6 @@
 #include "lockstep/base/dtype.h"
 #include "lockstep/base/error.h"
 #include "lockstep/comm/connect.h"
-#include "lockstep/kernels/reduce.h"
 #include "lockstep/schedule/collective/collective.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -25,7 +24,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   const std::string_view text = input.rest();
   require_named(parse_dtype, text);
-  require_named(kernels::parse_reduce_op, text);
   require_named(schedule::parse_op, text);
   require_named(schedule::parse_algorithm, text);
   require_named(comm::parse_carrier, text);

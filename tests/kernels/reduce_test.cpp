@@ -202,15 +202,5 @@ TEST(ReduceArguments, AcceptsNoElementsAndNoDestinations) {
   EXPECT_EQ(out, 0.0F);
 }
 
-TEST(ReduceOpNames, AreParsedBack) {
-  for (ReduceOp op : kEveryOp) EXPECT_EQ(parse_reduce_op(name_of(op)), op);
-  try {
-    parse_reduce_op("mean");
-    FAIL() << "accepted";
-  } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "unknown reduction 'mean': expected one of sum, average, min, max, product");
-  }
-}
-
 }  // namespace
 }  // namespace lockstep::kernels

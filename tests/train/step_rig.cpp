@@ -13,6 +13,7 @@
 #include "lockstep/model/gpt/model.h"
 #include "lockstep/model/gpt/shard_rules.h"
 #include "lockstep/model/llama/shard_rules.h"
+#include "lockstep/train/shares.h"
 #include "lockstep/transport/loopback/endpoint.h"
 
 namespace lockstep::train {
@@ -90,6 +91,16 @@ std::vector<int> hosts_of(const Setting& setting, int data_ranks) {
   return hosts;
 }
 
+// What the optimizer remembers of the whole model; all ranks call it together.
+at::Tensor gather_moment(const Holding& holding, const Weights& weights, int index) {
+  std::vector<float> memory;
+  return gather_whole(holding, DType::fp32, [&](std::size_t bucket) {
+    memory.resize(holding.partition.own[bucket].size());
+    weights.copy_quantity(1 + index, bucket, {0, memory.size()}, memory);
+    return ConstBytes(std::as_bytes(std::span(memory)));
+  });
+}
+
 Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, const Setting& setting) {
   kernels::set_threads(1);
   const model::Model model = model_of(setting);
@@ -134,8 +145,8 @@ Outcome train_as(const comm::Communicator& world, const LaneOwnership& lanes, co
         .learning_rate = 1e-2F, .weight_decay = 0.1F, .step = static_cast<std::uint64_t>(step) + 1};
     outcome.steps.push_back(runner.run(inputs));
   }
-  for (const at::Tensor& part : {weights.gather_working(), weights.gather_master(), weights.gather_moment(0),
-                                 weights.gather_moment(1)}) {
+  for (const at::Tensor& part : {weights.gather_working(), weights.gather_master(),
+                                 gather_moment(holding, weights, 0), gather_moment(holding, weights, 1)}) {
     const auto* bytes = static_cast<const std::byte*>(part.data_ptr());
     outcome.weights.insert(outcome.weights.end(), bytes, bytes + part.nbytes());
   }

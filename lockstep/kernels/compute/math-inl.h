@@ -48,13 +48,6 @@ HWY_INLINE float exp_of_one(float x) {
   return hn::GetLane(exp_of(d, hn::Set(d, x)));
 }
 
-// 2 / (1 + e^(-2x)) - 1.
-template <typename D, typename V = hn::Vec<D>>
-HWY_INLINE V tanh_of(D d, V x) {
-  const V e = exp_of(d, hn::Mul(x, hn::Set(d, -2.0F)));
-  return hn::Sub(hn::Div(hn::Set(d, 2.0F), hn::Add(hn::Set(d, 1.0F), e)), hn::Set(d, 1.0F));
-}
-
 // 1 / (1 + e^(-x)).
 template <typename D, typename V = hn::Vec<D>>
 HWY_INLINE V sigmoid_of(D d, V x) {
