@@ -75,12 +75,17 @@ struct AddPlaces : torch::autograd::Function<AddPlaces> {
 
 at::Tensor add_bias(const at::Tensor& x, const Parameter& bias, const Lanes& lanes) {
   require_kernels_for_lanes(x, lanes);
+  if (!has_kernels(x)) return x.add(tracked(bias));
   return AddBias::apply(x, bias.value, gradients_by_lane(bias, lanes), lanes);
 }
 
 at::Tensor add_places(const at::Tensor& x, const Parameter& table, const SequencePlaces& places,
                       const Lanes& lanes) {
   require_kernels_for_lanes(x, lanes);
+  if (!has_kernels(x)) {
+    const at::Tensor rows = tracked(table).narrow(0, places.first, places.length);
+    return x.reshape({-1, places.length, x.size(-1)}).add(rows).view(x.sizes());
+  }
   return AddPlaces::apply(x, table.value, gradients_by_lane(table, lanes), places_of(lanes.held(), places),
                           lanes);
 }

@@ -12,8 +12,8 @@
 
 namespace lockstep::nn {
 
-// Adds the bias to every row. There are several lanes, and they share it; `x` holds the tokens that lie here
-// (Lanes::held).
+// Adds the bias, which all lanes share, to every row. `x` holds the tokens that lie here (Lanes::held), so
+// that Lanes::tokens is needed with one lane too.
 at::Tensor add_bias(const at::Tensor& x, const Parameter& bias, const Lanes& lanes);
 
 // Adds to each token the row of its place, the first place of a sequence of `length` being `first`; otherwise

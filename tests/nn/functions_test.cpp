@@ -14,6 +14,7 @@
 
 #include "lockstep/nn/activation.h"
 #include "lockstep/nn/attention.h"
+#include "lockstep/nn/bias.h"
 #include "lockstep/nn/dropout.h"
 #include "lockstep/nn/embedding.h"
 #include "lockstep/nn/head_loss.h"
@@ -140,6 +141,20 @@ TEST(Functions, Embedding) {
   const at::Tensor tokens = at::randint(0, 11, {2, 9}, at::kInt);
   expect_both_paths_agree({{}, {{11, 16}, {20, 16}}, [&](const Inputs&, const Parameters& p) {
                              return embedding(tokens, p[0], &p[1], 4);
+                           }});
+}
+
+TEST(Functions, WhatIsAddedToSums) {
+  const Lanes one = {.tokens = 10};
+  for (const auto& sizes : {std::vector<std::int64_t>{2, 5, 24}, {10, 24}}) {
+    expect_both_paths_agree(
+        {{sizes}, {{24}}, [&](const Inputs& in, const Parameters& p) { return add_bias(in[0], p[0], one); }});
+    expect_both_paths_agree({{sizes}, {{9, 24}}, [&](const Inputs& in, const Parameters& p) {
+                               return add_places(in[0], p[0], {.length = 5, .first = 3}, one);
+                             }});
+  }
+  expect_both_paths_agree({{{2, 5, 24}}, {{9, 12}}, [&](const Inputs& in, const Parameters& p) {
+                             return add_places(in[0].narrow(2, 3, 12), p[0], {.length = 5}, one);
                            }});
 }
 
