@@ -97,6 +97,7 @@ at::Tensor gather_tokens(const at::Tensor& held, const Lanes& lanes) {
 
 Fan fan_out(const at::Tensor& x, std::int64_t sequences, const Lanes& lanes) {
   if (!lanes.several()) return {{x}, nullptr};
+  require_kernels_for_lanes(x, lanes);
   const auto additions = std::make_shared<Additions>();
   std::vector<at::Tensor> inputs = FanOut::apply(x, sequences, lanes, additions);
   // What is not recorded is not gone back through, and would leave them lying.

@@ -3,6 +3,7 @@
 // What the autograd functions of this folder share.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -72,10 +73,13 @@ inline std::vector<at::Tensor> gradients_by_lane(const Parameter& parameter, con
   return parameter.by_lane;
 }
 
-// Lanes are computed by our kernels only.
+// Several lanes are computed by our kernels only: otherwise UsageError.
 inline void require_kernels_for_lanes(const at::Tensor& tensor, const Lanes& lanes) {
-  LOCKSTEP_CHECK(!lanes.several() || has_kernels(tensor),
-                 "tensor lanes want fp32, bf16 or fp16 in CPU memory");
+  if (!lanes.several() || has_kernels(tensor)) return;
+  throw UsageError(
+      std::string("several tensor lanes (parallelism.tensor_lanes) are computed in fp32, bf16 or fp16 in CPU "
+                  "memory, but a tensor is ") +
+      c10::toString(tensor.scalar_type()) + " on " + tensor.device().str());
 }
 
 }  // namespace lockstep::nn

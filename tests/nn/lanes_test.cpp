@@ -325,8 +325,22 @@ TEST(Lanes, ASharedParameterHasAGradientForEachLane) {
 
 TEST(Lanes, AreRefusedWhereThereAreNoKernels) {
   const Member member({.lanes = 2, .first = 0, .count = 2});
-  const Parameter bias = shared_by_two(at::randn({6}, at::kDouble));
-  EXPECT_THROW(add_bias(at::randn({1, 4, 6}, at::kDouble), bias, {&member, 4}), InternalError);
+  const Lanes lanes = {&member, 4};
+  const at::Tensor x = at::randn({1, 4, 6}, at::kDouble);
+  const Parameter row = shared_by_two(at::randn({6}, at::kDouble));
+  const Parameter matrix = {"m", at::randn({6, 6}, at::kDouble), at::zeros({6, 6})};
+  try {
+    add_bias(x, row, lanes);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "several tensor lanes (parallelism.tensor_lanes) are computed in fp32, bf16 or fp16 in CPU "
+                 "memory, but a tensor is Double on cpu");
+  }
+  EXPECT_THROW(add_places(x, row, {.length = 4}, lanes), UsageError);
+  EXPECT_THROW(rms_norm(x, row, 1e-5F, lanes), UsageError);
+  EXPECT_THROW(fan_out(x, 1, lanes), UsageError);
+  EXPECT_THROW(linear_sum({{x, x}, {&matrix, &matrix}, nullptr}, lanes), UsageError);
 }
 
 }  // namespace
