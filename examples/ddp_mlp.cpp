@@ -32,7 +32,8 @@ int main() try {
     const auto loss = torch::mse_loss(net->forward(x), y);
     loss.backward();  // returns when the gradients of all ranks have been averaged
     optimizer.step();
-    if (world.rank() == 0 && step % 50 == 0) std::printf("step %3d  loss %.4f\n", step, loss.item<float>());
+    if (world.rank() == 0 && step % 50 == 0)
+      std::printf("step %3d  loss %.4f  ranks %d\n", step, loss.item<float>(), world.size());
   }
 } catch (const std::exception& error) {
   std::fprintf(stderr, "ddp_mlp: %s\n", error.what());
