@@ -171,7 +171,7 @@ TEST(Verify, RefusesWhatItCannotCompare) {
 
 TEST(BenchKernels, GivesARateAndItsLimit) {
   const Finished finished = run_program({"bench", "kernels", "--kernel", "gemm,gelu", "--dtype", "bf16,fp32",
-                                         "--turns", "1", "--turn-ms", "0.1", "--threads", "1", "--json"});
+                                         "--turns", "5", "--turn-ms", "0.02", "--threads", "1", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   std::vector<std::string> seen;
   for (const nlohmann::json& figures : json_lines_of(finished)) {
@@ -187,11 +187,16 @@ TEST(BenchKernels, GivesARateAndItsLimit) {
   EXPECT_THAT(unknown.error_output, HasSubstr("gemm"));
 }
 
+TEST(BenchKernels, RefusesTurnsTooFewForASpread) {
+  const Finished finished = run_program({"bench", "kernels", "--kernel", "gelu", "--turns", "4"});
+  expect_refusal(finished, 2, "--turns");
+}
+
 TEST(BenchKernels, CoversDividedLayersAndSplitWeights) {
   const Finished finished =
       run_program({"bench", "kernels", "--kernel",
                    "gemm_with_bias,sum_lanes,embedding_part,embedding_part_gradient,adamw_split,sgd_split",
-                   "--dtype", "bf16", "--turns", "1", "--turn-ms", "0.1", "--threads", "1", "--json"});
+                   "--dtype", "bf16", "--turns", "5", "--turn-ms", "0.02", "--threads", "1", "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_EQ(json_lines_of(finished).size(), 6U);
 }

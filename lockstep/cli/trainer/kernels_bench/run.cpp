@@ -144,7 +144,7 @@ void declare(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--turns", options.turns,
                  "Turns of each kernel, at least 5: fewer say nothing about the spread")
-      ->check(whole_number(1, 1000))
+      ->check(whole_number(5, 1000))
       ->capture_default_str();
   app.add_option("--turn-ms", options.turn_ms, "How long a turn takes, in milliseconds")
       ->check(number(0.001, 60'000))
