@@ -45,8 +45,22 @@ struct VerifyOptions {
   bool json = false;
 };
 
+// Of all ranks of a run.
+struct RecordedRun {
+  std::vector<RunRecord> ranks;
+  std::int64_t lane_moves = 0;  // after steps that were not the last
+};
+
 std::string record_file(const std::string& prefix, int rank) {
   return fmt::format("{}.{}", prefix, rank);
+}
+std::string lane_moves_file(const std::string& prefix) {
+  return prefix + ".lane_moves";
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file);
+  return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 // One rank of one of the runs.
@@ -54,16 +68,22 @@ int record_run(const spec::RunSpec& run, std::int64_t steps, const std::string& 
                const comm::Communicator& world) {
   RunRecord record;
   train::StepReport last;
+  std::int64_t lane_moves = 0;
   train::run_training(run, world,
-                      {.after_step = [&](const train::StepReport& report) { last = report; },
+                      {.after_step =
+                           [&](const train::StepReport& report) {
+                             last = report;
+                             if (!report.lanes.empty() && report.step < steps) ++lane_moves;
+                           },
                        .see_state = [&](const train::StepState& state) { record_step(last, state, record); },
                        .wants_to_stop = [&] { return last.step >= steps; }});
   write_atomically(record_file(prefix, world.rank()), to_text(record));
+  if (world.rank() == 0) write_atomically(lane_moves_file(prefix), std::to_string(lane_moves));
   return kDone;
 }
 
-// Trains `run` on that many workers, as if on that many hosts; the records of all ranks.
-std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, int hosts, std::int64_t steps) {
+// Trains `run` on that many workers, as if on that many hosts.
+RecordedRun recorded(const spec::RunSpec& run, int workers, int hosts, std::int64_t steps) {
   const TemporaryFolder folder;
   spec::RunSpec here = run;
   here.job.dump_folder = folder.file("");
@@ -80,12 +100,11 @@ std::vector<RunRecord> records_of(const spec::RunSpec& run, int workers, int hos
   options.pretended_hosts = hosts;
   options.environment = rendezvous::process_environment();
   require_success(rendezvous::launch(options));
-  std::vector<RunRecord> records;
+  RecordedRun result = {.ranks = {}, .lane_moves = std::stoll(text_of(lane_moves_file(prefix)))};
   for (int rank = 0; rank < workers; ++rank) {
-    std::ifstream in(record_file(prefix, rank));
-    records.push_back(parse_record(std::string(std::istreambuf_iterator<char>(in), {})));
+    result.ranks.push_back(parse_record(text_of(record_file(prefix, rank))));
   }
-  return records;
+  return result;
 }
 
 std::int64_t steps_in(const RunRecord& record) {
@@ -98,6 +117,7 @@ std::int64_t steps_in(const RunRecord& record) {
 struct Comparison {
   std::int64_t steps = 0;  // that one process has trained
   int workers = 0;
+  std::int64_t lane_moves = 0;
   std::size_t facts = 0;  // of each rank
   std::optional<RecordedDifference> difference;
 };
@@ -106,6 +126,7 @@ std::string to_json(const Comparison& comparison) {
   Json json = {{"identical", !comparison.difference},
                {"steps", comparison.steps},
                {"workers", comparison.workers},
+               {"lane_moves", comparison.lane_moves},
                {"compared", comparison.facts}};
   if (comparison.difference) {
     const RecordedFact& fact = comparison.difference->fact;
@@ -123,9 +144,12 @@ std::string to_sentence(const Comparison& comparison) {
                        comparison.workers);
   }
   return fmt::format(
-      "identical: {} on 1 process and on {}; {} losses, gradient norms, gradients and weights of every "
+      "identical: {} on 1 process and on {}{}; {} losses, gradient norms, gradients and weights of every "
       "rank compared bit for bit\n",
-      counted(comparison.steps, "step"), comparison.workers, comparison.facts);
+      counted(comparison.steps, "step"), comparison.workers,
+      comparison.lane_moves > 0 ? fmt::format(", whose lanes moved after {} of them", comparison.lane_moves)
+                                : "",
+      comparison.facts);
 }
 
 int compare(const VerifyOptions& options) {
@@ -137,12 +161,13 @@ int compare(const VerifyOptions& options) {
   run.validation.freq = 0;
   run.metrics.enable_trace = false;
   const std::int64_t steps = std::min(options.steps, run.training.steps);
-  const RunRecord expected = records_of(spec::plain_run(run), 1, 1, steps).front();
-  const std::vector<RunRecord> records = records_of(run, options.workers, options.hosts, steps);
+  const RunRecord expected = recorded(spec::plain_run(run), 1, 1, steps).ranks.front();
+  const RecordedRun found = recorded(run, options.workers, options.hosts, steps);
   const Comparison comparison = {.steps = steps_in(expected),
                                  .workers = options.workers,
+                                 .lane_moves = found.lane_moves,
                                  .facts = expected.size(),
-                                 .difference = first_difference(expected, records)};
+                                 .difference = first_difference(expected, found.ranks)};
   print(std::cout, options.json ? to_json(comparison) : to_sentence(comparison));
   return comparison.difference ? kDiffers : kDone;
 }
@@ -173,7 +198,8 @@ int verify(const std::vector<std::string>& arguments) {
       "Both runs have the lanes and tensor lanes of the larger one; that of one process recomputes,\n"
       "shares out and offloads nothing. Both begin anew, whatever checkpoint.resume says.\n"
       "After every step the loss, the gradient norm, and the gradients and the weights of each parameter\n"
-      "are compared on every rank.\n"
+      "are compared on every rank. If lanes moved (parallelism.rebalance_freq), it says after how many "
+      "steps.\n"
       "Exit codes: 0 identical, 1 different; the first step, the tensor and the rank are named.");
   check_arguments(app, app.get_name(), split.others);
   std::string help;
