@@ -2,9 +2,9 @@
 #include "lockstep/kernels/compute/gemm/onednn.h"
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <dnnl.hpp>
 #include <fmt/format.h>
@@ -54,18 +54,28 @@ const dnnl::engine& cpu() {
   return engine;
 }
 
+// Memory for the products of this thread, which run one after the other: a pad for each would take several
+// megabytes times the number of shapes.
+std::byte* scratchpad_of(std::size_t bytes) {
+  thread_local std::unique_ptr<std::byte[]> scratchpad;
+  thread_local std::size_t size = 0;
+  if (size < bytes) {
+    size = 0;
+    scratchpad.reset();
+    scratchpad = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    size = bytes;
+  }
+  return scratchpad.get();
+}
+
 // A product that is ready to run on one thread.
 class Prepared {
  public:
-  explicit Prepared(const Shape& shape)
-      : description_(describe(shape)),
-        primitive_(description_),
-        scratchpad_(description_.scratchpad_desc().get_size()) {
+  explicit Prepared(const Shape& shape) : description_(describe(shape)), primitive_(description_) {
     bind(DNNL_ARG_SRC, description_.src_desc());
     bind(DNNL_ARG_WEIGHTS, description_.weights_desc());
     bind(DNNL_ARG_DST, description_.dst_desc());
     bind(DNNL_ARG_SCRATCHPAD, description_.scratchpad_desc());
-    arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(scratchpad_.data());
     if (shape.has_bias) bind(DNNL_ARG_BIAS, description_.bias_desc());
   }
 
@@ -74,6 +84,7 @@ class Prepared {
     set(DNNL_ARG_WEIGHTS, b);
     if (bias != nullptr) set(DNNL_ARG_BIAS, bias);
     set(DNNL_ARG_DST, c);
+    set(DNNL_ARG_SCRATCHPAD, scratchpad_of(scratchpad_bytes_));
     primitive_.execute(stream_, arguments_);
     stream_.wait();
   }
@@ -115,8 +126,8 @@ class Prepared {
 
   dnnl::matmul::primitive_desc description_;
   dnnl::matmul primitive_;
+  std::size_t scratchpad_bytes_ = description_.scratchpad_desc().get_size();
   dnnl::stream stream_{cpu()};
-  std::vector<std::byte> scratchpad_;
   std::unordered_map<int, memory> arguments_;
 };
 
