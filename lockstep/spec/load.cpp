@@ -87,7 +87,7 @@ RunSpec parse_run(std::string_view text, const std::string& file, std::span<cons
 
 RunSpec parse_saved_run(std::string_view text, const std::string& file) {
   const std::vector<Setting> settings = read_file_text(text, file);
-  const RunSpec run = filled_run(settings);
+  RunSpec run = filled_run(settings);
   check_run(run, places_of(settings));
   return run;
 }
