@@ -44,6 +44,7 @@ inline constexpr auto kPoints = std::to_array<Point>({
     {"train.kept", "train/generations.cpp", "the world is gone, and what was held of its state is kept"},
     {"train.connected", "train/generations.cpp", "the world of a generation is connected, and has no state"},
     {"train.heal.middle", "train/heal.cpp", "a tensor of a lost world was passed on"},
+    {"train.healed", "train/run.cpp", "a worker has what was kept of a lost world, and has not begun"},
     {"train.begun", "train/generations.cpp", "the state of a generation is complete, and nobody was told"},
     {"train.step.begun", "train/run.cpp", "a step is about to begin"},
     {"train.forward", "train/pass_runner.cpp", "a block is about to be passed forward"},

@@ -133,8 +133,8 @@ class Generations {
     try {
       return training_->train();
     } catch (...) {
-      // What it got so far is not a state; what was kept for it still is.
-      if (!began_) training_.reset();
+      // What it got so far is not a state unless it is all; what was kept for it still is.
+      if (!began_ && !training_->is_healed()) training_.reset();
       throw;
     }
   }

@@ -161,6 +161,7 @@ class Training::Impl {
     return summary;
   }
 
+  bool is_healed() const { return is_healed_; }
   std::int64_t step() const { return reached_.progress.step; }
   bool is_done() const { return step() >= run_.training.steps; }
 
@@ -186,8 +187,11 @@ class Training::Impl {
     if (resumed) resumed->is_told_again = is_untold(*resumed);
     if (resumed && hooks_.resumed) hooks_.resumed(*resumed);
     if (mirror_) mirror_->fill();
-    // Only now can a host be lost without loss, which is what this says.
+    is_healed_ = healed.has_value();
+    // Only when all have theirs can a host be lost without loss, which is what this says.
+    if (healed) world_.barrier();
     if (healed && hooks_.healed) hooks_.healed(*healed);
+    LOCKSTEP_FAILPOINT("train.healed");
     return resumed;
   }
 
@@ -415,6 +419,7 @@ class Training::Impl {
   ActionObserver observe_;
   LossScale loss_scale_;
   Reached reached_;
+  bool is_healed_ = false;
   bool left_validation_ = false;  // the last one, because somebody wants to stop
   std::int64_t compared_ = -1;    // the step whose copies were
   double compute_seconds_ = 0;    // since lanes were last dealt out
@@ -435,6 +440,10 @@ Training::~Training() = default;
 
 RunSummary Training::train() {
   return impl_->train();
+}
+
+bool Training::is_healed() const {
+  return impl_->is_healed();
 }
 
 std::int64_t Training::step() const {

@@ -110,6 +110,9 @@ class Training {
   // Once. Errors as run_training(); after a CommError, and when it `regroups`, what follows can be called.
   RunSummary train();
 
+  // Whether this rank got all that it needs from what the processes of the world had kept. That is a state,
+  // also when the first step is not begun.
+  bool is_healed() const;
   // The step whose state this is, and one that this rank has agreed to without hearing of the others.
   std::int64_t step() const;
   std::optional<std::int64_t> undecided() const;

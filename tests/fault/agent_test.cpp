@@ -137,6 +137,23 @@ TEST_F(Agent, WaitsForALauncherThatIsStartedAgain) {
   EXPECT_THAT(read_file(folder_.path("again") + "/log.txt"), Not(HasSubstr("begins anew")));
 }
 
+// The launcher's host is lost when those of the agent have everything and have not begun.
+TEST_F(Agent, KeepsWhatItGotBeforeTheFirstStepTogether) {
+  train_whole();
+  Program program = start_run("before", 100);
+  Environment slow = kSecret;
+  slow["LOCKSTEP_FAILPOINTS"] = "train.healed:sleep(2000)";
+  Program agent = start_agent("before", {}, slow);
+  wait_for("before", "4 workers went on after step");
+  program.kill_alone();
+  program.finish();
+  Program another = start_run("before", 20, {"--resume", "auto"});
+  const Finished of_agent = agent.finish();
+  EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
+  expect_whole("before", another.finish());
+  EXPECT_THAT(read_file(folder_.path("before") + "/log.txt"), Not(HasSubstr("begins anew")));
+}
+
 TEST_F(Agent, IsLostWithTheLinkAndComesBackWithIt) {
   train_whole();
   Program program = start_run("cut", 200);

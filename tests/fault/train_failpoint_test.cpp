@@ -40,6 +40,7 @@ Way way_to(const std::string& point) {
       {"train.kept", {.conditions = "", .phase = together, .is_after_a_loss = true}},
       {"train.connected", {.conditions = "", .phase = together}},
       {"train.heal.middle", {.conditions = "hit=2", .phase = together, .is_after_a_loss = true}},
+      {"train.healed", {.conditions = "", .phase = together, .is_after_a_loss = true}},
       {"train.begun", {.conditions = "", .phase = together}},
       {"train.decided", {.phase = decided}},
       {"train.update", {.phase = decided}},
