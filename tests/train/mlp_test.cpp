@@ -121,7 +121,7 @@ TEST_F(Mlp, WhatMakesNoSenseIsRefusedWithASentence) {
               HasSubstr("16 features cannot be cut into 32 lanes"));
   EXPECT_THAT(refusal({"--data.tokenizer", "t.json"}),
               HasSubstr("data.tokenizer = \"t.json\" has no effect"));
-  EXPECT_THAT(refusal({"--model.name", "llama", "--data.sharding", "feature"}),
+  EXPECT_THAT(refusal({"--model.name", "llama", "--model.heads", "4", "--data.sharding", "feature"}),
               HasSubstr("only model.name = \"mlp\" reads"));
 }
 
