@@ -64,7 +64,7 @@ class Generations {
 
  private:
   elastic::Held held() const {
-    // What a generation got before it began is known to the coordinator as what was kept for it.
+    // What a generation got before it began is of the step that was kept for it.
     if (!training_) {
       return {.step = kept_.reached() ? kept_.reached()->progress.step : elastic::kNoStep};
     }
@@ -85,7 +85,7 @@ class Generations {
       kept_ = training_->keep();
       training_.reset();
     }
-    LOCKSTEP_FAILPOINT("train.kept");
+    if (kept_.reached()) LOCKSTEP_FAILPOINT("train.kept");
     if (kept_.reached() && kept_.reached()->progress.step != decided) kept_ = KeptState();
     membership_.on_abandon(nullptr);
     world_.reset();
@@ -133,8 +133,9 @@ class Generations {
     try {
       return training_->train();
     } catch (...) {
-      // What it got so far is not a state unless it is all; what was kept for it still is.
-      if (!began_ && !training_->is_healed()) training_.reset();
+      // What was kept for it still is a state, and whole with what the others kept. One that had nothing
+      // keeps what it got, if that is all that it was to have.
+      if (!began_ && (kept_.reached() || !training_->is_healed())) training_.reset();
       throw;
     }
   }

@@ -191,7 +191,7 @@ class Training::Impl {
     // Only when all have theirs can a host be lost without loss, which is what this says.
     if (healed) world_.barrier();
     if (healed && hooks_.healed) hooks_.healed(*healed);
-    LOCKSTEP_FAILPOINT("train.healed");
+    if (healed) LOCKSTEP_FAILPOINT("train.healed");
     return resumed;
   }
 

@@ -32,15 +32,16 @@ struct Way {
 
 Way way_to(const std::string& point) {
   const std::string together = "while generation [0-9]+ came together";
+  const std::string together_again = "while generation ([2-9]|[1-9][0-9]+) came together";
   const std::string decided = "after step 3 was decided";
   static const std::map<std::string, Way> ways = {
       {"elastic.placed", {.conditions = "", .phase = together}},
       {"elastic.vote.sent", {.phase = "after (step 2 was decided|its vote for step 3|step 3 was decided)"}},
       {"elastic.decision.heard", {.phase = decided}},
-      {"train.kept", {.conditions = "", .phase = together, .is_after_a_loss = true}},
+      {"train.kept", {.conditions = "", .phase = together_again, .is_after_a_loss = true}},
       {"train.connected", {.conditions = "", .phase = together}},
-      {"train.heal.middle", {.conditions = "hit=2", .phase = together, .is_after_a_loss = true}},
-      {"train.healed", {.conditions = "", .phase = together, .is_after_a_loss = true}},
+      {"train.heal.middle", {.conditions = "hit=2", .phase = together_again, .is_after_a_loss = true}},
+      {"train.healed", {.conditions = "", .phase = together_again, .is_after_a_loss = true}},
       {"train.begun", {.conditions = "", .phase = together}},
       {"train.decided", {.phase = decided}},
       {"train.update", {.phase = decided}},
