@@ -379,8 +379,7 @@ std::vector<Key> metrics() {
   return {
       row<in, &Metrics::log_freq>("log_freq", "steps between progress lines in a log", {kPositive}),
       row<in, &Metrics::enable_tensorboard>("enable_tensorboard", "write files for TensorBoard"),
-      row<in, &Metrics::save_tb_folder>("save_tb_folder", "their folder, inside dump_folder",
-                                        {.only_with = {{"metrics.enable_tensorboard", "true"}}}),
+      row<in, &Metrics::save_tb_folder>("save_tb_folder", "their folder, inside dump_folder"),
       row<in, &Metrics::enable_trace>(
           "enable_trace",
           "write when each worker computed and waited, as a file for ui.perfetto.dev (docs/parallelism.md)"),

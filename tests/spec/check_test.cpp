@@ -40,9 +40,6 @@ TEST(CheckRun, RefusesKeysWithoutEffect) {
       error_of("[parallelism]\nzero_stage = 0\nzero_scope = \"host\""),
       "run.toml:3: parallelism.zero_scope = \"host\" has no effect with parallelism.zero_stage = 0: set "
       "the latter to 1 or more, or leave the former at \"world\"");
-  EXPECT_EQ(error_of("[metrics]\nenable_tensorboard = false\nsave_tb_folder = \"tb\""),
-            "run.toml:3: metrics.save_tb_folder = \"tb\" has no effect with metrics.enable_tensorboard = "
-            "false: set the latter to true, or leave the former at \"tensorboard\"");
 }
 
 TEST(CheckRun, AnMlpHasNoHeads) {

@@ -177,8 +177,7 @@ TEST(ParseSavedRun, MayHaveKeysWithoutEffect) {
   const std::string many =
       "[model]\nname = \"mlp\"\nheads = 3\nkv_heads = 5\n[lr_scheduler]\ndecay_type = \"constant\"\n"
       "min_lr_factor = 0.2\n[checkpoint]\nenabled = false\nkeep_last = 3\nmtbf_seconds = 60.0\n[elastic]\n"
-      "enabled = false\nmax_restarts = 3\nmin_workers = 5\nmax_workers = 3\n[metrics]\n"
-      "enable_tensorboard = false\nsave_tb_folder = \"tb\"\n[optimizer]\nmomentum = 0.5\n";
+      "enabled = false\nmax_restarts = 3\nmin_workers = 5\nmax_workers = 3\n[optimizer]\nmomentum = 0.5\n";
   EXPECT_THROW(parse_run(many, "manifest.json"), UsageError);
   EXPECT_EQ(parse_saved_run(many, "manifest.json").elastic.max_restarts, 3);
   EXPECT_THROW(parse_saved_run("[model]\nwidth = 32\nheads = 3\n", "manifest.json"), UsageError)
