@@ -88,7 +88,7 @@ TEST(BenchCollectives, EveryOperationIsCorrectOnThreeRanks) {
 }
 
 TEST(BenchCollectives, SizesAreRoundedToWhatRanksCanShare) {
-  const auto lines = lines_of({"--op", "all", "--ranks", "3", "--bytes", "0,1,1023,4K"});
+  const auto lines = lines_of({"--op", "all", "--ranks", "3", "--bytes", "0,1,5,1023,4K"});
   std::map<std::string, std::vector<std::size_t>> bytes;
   for (const Json& line : lines) {
     EXPECT_EQ(line["correct"], true) << line;

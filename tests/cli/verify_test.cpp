@@ -286,6 +286,13 @@ TEST(BenchTrain, GivesAllFiguresAndTheRatios) {
   }
 }
 
+TEST(BenchTrain, KeysOfCheckpointsThatAreNotMadeAreLeftOut) {
+  EXPECT_EQ(bench_train_lines({"--preset", "llama-tiny", "--model.layers", "1", "--model.vocab_size", "64",
+                               "--checkpoint.keep_last", "3"})
+                .size(),
+            1U);
+}
+
 TEST(BenchTrain, OpponentsWithoutStagesHaveNoSchedule) {
   EXPECT_EQ(bench_train_lines({"--preset", "llama-tiny", "--model.layers", "2", "--model.vocab_size", "64",
                                "--training.global_batch_size", "4", "--parallelism.pipeline", "2",

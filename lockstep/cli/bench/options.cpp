@@ -167,7 +167,8 @@ void declare(CLI::App& app, Texts& texts, BenchOptions& options) {
   app.add_option(
          "--bytes", texts.bytes,
          "Sizes of a rank's buffer: 4K,1M,64M and ranges first:last:factor; rounded down to whole elements, "
-         "for all_to_all to as many for each rank (at least one)")
+         "for all_to_all to as many for each rank, but to no less than one; what comes to the same is "
+         "measured once")
       ->capture_default_str();
   app.add_option("--dtype", texts.dtype, list(names_of(kAllDTypes)))->capture_default_str();
   app.add_option("--exact", texts.exact, "Order of addition: true (canonical), false (any) or auto")
@@ -222,8 +223,10 @@ std::vector<std::size_t> sizes_for(const BenchOptions& options, Op op) {
   const auto shares = static_cast<std::size_t>(op == Op::all_to_all ? options.site.ranks : 1);
   const std::size_t unit = size_of(options.dtype) * shares;
   std::vector<std::size_t> sizes;
-  for (const std::size_t bytes : options.bytes)
-    sizes.push_back(bytes == 0 ? 0 : std::max(unit, bytes / unit * unit));
+  for (const std::size_t bytes : options.bytes) {
+    const std::size_t size = bytes == 0 ? 0 : std::max(unit, bytes / unit * unit);
+    if (sizes.empty() || sizes.back() != size) sizes.push_back(size);
+  }
   return sizes;
 }
 

@@ -38,7 +38,8 @@ std::optional<BenchOptions> parse_bench_options(const std::vector<std::string>& 
 std::vector<std::string> algorithms_for(const BenchOptions& options, schedule::Op op);
 
 // The sizes to measure for an operation: those given, rounded down to whole elements, for all_to_all to as
-// many for each rank, but to at least one of them; a barrier has none but 0.
+// many for each rank, but to at least one of them, and neighbours that are the same then once; a barrier has
+// none but 0.
 std::vector<std::size_t> sizes_for(const BenchOptions& options, schedule::Op op);
 
 }  // namespace lockstep::cli

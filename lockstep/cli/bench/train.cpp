@@ -50,7 +50,9 @@ class TrainBench {
     spec::RunSpec& run = options_.run;
     run = spec::settled(run, options.workers);
     // One at the end is not part of what is measured.
-    run.checkpoint.enabled = run.checkpoint.interval != 0 || run.checkpoint.interval_seconds > 0;
+    if (run.checkpoint.interval == 0 && run.checkpoint.interval_seconds == 0) {
+      run.checkpoint = {.enabled = false, .initial_load_path = run.checkpoint.initial_load_path};
+    }
     run.data.train = {{.path = folder_.file("tokens")}};
     write_random_corpus(folder_.file("tokens"), run, run.training.steps * workload_.tokens_per_step);
     write_atomically(folder_.file("run.toml"), spec::to_toml(run));
