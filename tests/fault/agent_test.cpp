@@ -66,6 +66,21 @@ class Agent : public ElasticProgram {
     return flags;
   }
 
+  // The launcher is killed with its workers as soon as those of the agent take part, and started again.
+  void expect_to_outlive_the_launcher(const std::string& run, const Environment& of_agent) {
+    train_whole();
+    Program program = start_run(run, 100);
+    Program agent = start_agent(run, {}, of_agent);
+    wait_for(run, "4 workers went on after step");
+    program.kill_alone();
+    program.finish();
+    Program another = start_run(run, 20, {"--resume", "auto"});
+    const Finished finished = agent.finish();
+    EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+    expect_whole(run, another.finish());
+    EXPECT_THAT(read_file(folder_.path(run) + "/log.txt"), Not(HasSubstr("begins anew")));
+  }
+
   test::TwoHosts hosts_;
 
  private:
@@ -124,34 +139,14 @@ TEST_F(Agent, OfAnotherNumberOfWorkersMayDie) {
 
 // Its workers hold everything; no checkpoint was made.
 TEST_F(Agent, WaitsForALauncherThatIsStartedAgain) {
-  train_whole();
-  Program program = start_run("again", 100);
-  Program agent = start_agent("again");
-  wait_for("again", "4 workers went on after step");
-  program.kill_alone();
-  program.finish();
-  Program another = start_run("again", 20, {"--resume", "auto"});
-  const Finished of_agent = agent.finish();
-  EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
-  expect_whole("again", another.finish());
-  EXPECT_THAT(read_file(folder_.path("again") + "/log.txt"), Not(HasSubstr("begins anew")));
+  expect_to_outlive_the_launcher("again", kSecret);
 }
 
-// The launcher's host is lost when those of the agent have everything and have not begun.
+// They have everything, and have not begun.
 TEST_F(Agent, KeepsWhatItGotBeforeTheFirstStepTogether) {
-  train_whole();
-  Program program = start_run("before", 100);
   Environment slow = kSecret;
   slow["LOCKSTEP_FAILPOINTS"] = "train.healed:sleep(2000)";
-  Program agent = start_agent("before", {}, slow);
-  wait_for("before", "4 workers went on after step");
-  program.kill_alone();
-  program.finish();
-  Program another = start_run("before", 20, {"--resume", "auto"});
-  const Finished of_agent = agent.finish();
-  EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
-  expect_whole("before", another.finish());
-  EXPECT_THAT(read_file(folder_.path("before") + "/log.txt"), Not(HasSubstr("begins anew")));
+  expect_to_outlive_the_launcher("before", slow);
 }
 
 TEST_F(Agent, IsLostWithTheLinkAndComesBackWithIt) {
