@@ -17,7 +17,7 @@ namespace lockstep::cli {
 namespace {
 
 constexpr std::chrono::minutes kPatience{10};
-constexpr double kLook = 0.02;     // how often a file is looked at for its first record, in seconds
+constexpr double kLook = 0.02;     // how often a file is looked at for a record, in seconds
 constexpr double kLongLook = 1.0;  // and for whether the job goes on
 
 // As the records of a run have it.
@@ -37,9 +37,7 @@ class Disturbance {
       if (begin_ && now >= *begin_ + time_s) break;
       if (begin_) {
         continue_due(now);
-        if (!left_.empty() && now >= *begin_ + left_.front().at_s && inject(left_.front())) {
-          left_ = left_.subspan(1);
-        }
+        if (!left_.empty() && is_due(left_.front(), now) && inject(left_.front())) left_ = left_.subspan(1);
       }
       wait(time_s);
     }
@@ -55,6 +53,12 @@ class Disturbance {
   std::optional<double> begin_of_training() const {
     const auto first = first_step(victim_.steps_file());
     return first ? std::optional(first->time_s - first->step_s) : std::nullopt;
+  }
+
+  bool is_due(const Fault& fault, double now) const {
+    if (now >= *begin_ + fault.at_s) return true;
+    const auto last = fault.by_step > 0 ? last_step(victim_.steps_file()) : std::nullopt;
+    return last && last->step >= fault.by_step;
   }
 
   // False: there is nobody to whom it can be done now.
@@ -111,7 +115,10 @@ class Disturbance {
     double left = begin_ ? kLongLook : kLook;
     const auto until = [&](double time) { left = std::min(left, time - unix_time()); };
     if (begin_) until(*begin_ + time_s);
-    if (begin_ && !left_.empty()) until(std::max(*begin_ + left_.front().at_s, unix_time() + kLook / 10));
+    if (begin_ && !left_.empty()) {
+      until(std::max(*begin_ + left_.front().at_s, unix_time() + kLook / 10));
+      if (left_.front().by_step > 0) left = std::min(left, kLook);
+    }
     for (const Stopped& one : stopped_) until(one.until);
     std::array<pollfd, 2> entries = {{victim_.end(), {inbox_.fd(), POLLIN, 0}}};
     ::poll(entries.data(), entries.size(), static_cast<int>(std::max(0.0, left * 1e3)) + 1);

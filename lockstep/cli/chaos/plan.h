@@ -20,7 +20,8 @@ const std::vector<std::string>& fault_names();  // in the order of the kinds
 std::string_view name_of(FaultKind kind);
 
 struct Fault {
-  double at_s = 0;  // after the run's first step has begun
+  double at_s = 0;           // after the run's first step has begun
+  std::int64_t by_step = 0;  // or when this one is done, if that is sooner; 0: at its time alone
   FaultKind kind = FaultKind::kill;
   int worker = 0;            // which one; counted among those that there are then, from the first again
   double stopped_for_s = 0;  // of a stop; 0: it is never continued
@@ -41,5 +42,9 @@ struct PlanOptions {
 
 // By time. Pure. UsageError when so many do not fit into the time.
 std::vector<Fault> plan_faults(const PlanOptions& options);
+
+// For a run of `steps` that should take `time_s`: one that turns out to be faster gets each fault when it has
+// made the same share of its steps, so that none is left over at its end. Pure.
+void bound_by_steps(std::vector<Fault>& plan, std::int64_t steps, double time_s);
 
 }  // namespace lockstep::cli

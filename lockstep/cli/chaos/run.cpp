@@ -31,8 +31,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kCalibration = 5;  // seconds in which the time of a step is measured
-// A run that turns out to be faster than measured must not end before its last fault.
+// A run must not end before its last fault, also when it is faster than measured: it has steps for a tenth
+// more than the time, and if need be its faults come when half of that tenth is left.
 constexpr double kMargin = 1.1;
+constexpr double kHalfMargin = 1.05;
 constexpr const char* kUndisturbed = "undisturbed";
 constexpr const char* kDisturbed = "disturbed";
 constexpr const char* kTorchrun = "torchrun";
@@ -68,7 +70,8 @@ class Chaos {
     const std::string reference = options_.reference.value_or(file(kUndisturbed));
     if (!options_.reference) train_undisturbed();
     const std::vector<StepRecord> undisturbed = read_steps(fs::path(reference) / "metrics.jsonl");
-    const std::vector<Fault> plan = plan_faults(options_.faults);
+    std::vector<Fault> plan = plan_faults(options_.faults);
+    bound_by_steps(plan, options_.run.training.steps, kHalfMargin * options_.faults.duration_s);
     ChaosReport report = {.folder = options_.output,
                           .workers = options_.faults.workers,
                           .steps = options_.run.training.steps,
@@ -158,6 +161,7 @@ class Chaos {
   // The same kills at the same times; for other faults torchrun has no answer.
   JobFigures torchrun_under(std::vector<Fault> plan) {
     std::erase_if(plan, [](const Fault& fault) { return fault.kind != FaultKind::kill; });
+    for (Fault& fault : plan) fault.by_step = 0;
     log::info(fmt::format("trains under torchrun with {} kills", plan.size()));
     const double time_s = options_.faults.duration_s;
     TorchrunJob::Options job_options = torchrun_options();
