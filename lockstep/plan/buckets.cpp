@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/plan/buckets.h"
 
+#include <algorithm>
+
 namespace lockstep::plan {
 
 std::vector<schedule::Chunk> group_blocks(std::span<const std::int64_t> elements, std::int64_t enough) {
@@ -17,6 +19,14 @@ std::vector<schedule::Chunk> group_blocks(std::span<const std::int64_t> elements
     open += elements[block];
   }
   return groups;
+}
+
+std::uint64_t room_for(std::uint64_t size, std::span<const std::uint64_t> sizes) {
+  std::uint64_t most = size;
+  for (const std::uint64_t other : sizes) {
+    if (other <= size + size / 8) most = std::max(most, other);
+  }
+  return most;
 }
 
 }  // namespace lockstep::plan

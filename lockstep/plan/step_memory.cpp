@@ -63,12 +63,16 @@ bool is_tied(const spec::Model& model) {
 void give_buckets(const spec::RunSpec& run, const Share& share, std::span<const schedule::Chunk> chunks,
                   schedule::StepSpec& step) {
   step.bucket_blocks.clear();
+  std::vector<std::uint64_t> sizes;
   for (const schedule::Chunk& chunk : chunks) {
-    std::uint64_t elements = 0;
+    std::uint64_t& elements = sizes.emplace_back(0);
     for (int block = chunk.first_block; block < chunk.end_block; ++block) {
       elements += static_cast<std::uint64_t>(share.parameters[static_cast<std::size_t>(block)]);
     }
     step.bucket_blocks.push_back(chunk.first_block);
+  }
+  for (const std::uint64_t size : sizes) {
+    const std::uint64_t elements = room_for(size, sizes);
     step.bucket_memory.push_back(
         {.weights = elements * size_of(run.training.dtype), .gradients = elements * sizeof(float)});
   }
@@ -201,7 +205,7 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span
   return {.weights = (borrowed + (share.zero_stage >= 3 ? own : updated)) * size_of(run.training.dtype),
           .optimizer = optimizer_memory(run, share, share.zero_stage >= 1 ? own : updated),
           .gradients = (slots * borrowed + (share.zero_stage >= 2 ? own : slots * updated)) * sizeof(float),
-          .activations = cost.pass_bytes + (loses ? head_memory(run) : 0),
+          .activations = cost.pass_bytes + cost.bucket_bytes + (loses ? head_memory(run) : 0),
           .checkpoint = checkpoint_memory(run, world, updated)};
 }
 

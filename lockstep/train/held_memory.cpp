@@ -7,6 +7,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/plan/buckets.h"
 
 namespace lockstep::train {
 
@@ -36,14 +37,10 @@ HeldMemory::~HeldMemory() {
   }
 }
 
-// Pieces that differ by little, as the last layer and the others, take turns with the same memory.
 std::size_t HeldMemory::capacity(const Piece& piece) const {
-  const std::size_t size = piece.elements.size();
-  std::size_t most = size;
-  for (const Piece& other : pieces_) {
-    if (other.elements.size() <= size + size / 8) most = std::max(most, other.elements.size());
-  }
-  return most;
+  std::vector<std::uint64_t> sizes;
+  for (const Piece& one : pieces_) sizes.push_back(one.elements.size());
+  return plan::room_for(piece.elements.size(), sizes);
 }
 
 void HeldMemory::attach(Piece& piece) {

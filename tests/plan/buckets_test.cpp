@@ -20,5 +20,14 @@ TEST(GroupBlocks, ThatHaveNothingGoWithTheOneBefore) {
             (std::vector<Chunk>{{0, 4}, {4, 6}}));
 }
 
+TEST(RoomFor, IsSharedByThoseThatDifferByLittle) {
+  const std::vector<std::uint64_t> sizes = {1000, 80, 80, 88, 91, 0};
+  EXPECT_EQ(room_for(1000, sizes), 1000U);
+  EXPECT_EQ(room_for(80, sizes), 88U);
+  EXPECT_EQ(room_for(88, sizes), 91U);
+  EXPECT_EQ(room_for(0, sizes), 0U);
+  EXPECT_EQ(room_for(7, {}), 7U);
+}
+
 }  // namespace
 }  // namespace lockstep::plan

@@ -121,6 +121,29 @@ TEST(Step, MemoryIsPredictedInBytes) {
   EXPECT_EQ(bytes_of({.recompute_every = 2}), 1U + 22 + 44 + 3) << "blocks 0 and 2 are computed again";
 }
 
+// What a bucket leaves waits for the next of its size, so that what a size once needed stays.
+TEST(Step, MemoryOfBucketsThatComeAndGoIsTheMostOfEachSize) {
+  const auto bytes_of = [](const StepSpec& like, std::vector<BucketMemory> buckets) {
+    StepSpec spec = like;
+    spec.blocks = static_cast<int>(buckets.size());
+    spec.shards_update = spec.shards_gradients = true;
+    spec.bucket_blocks = one_bucket_per_block(spec.blocks);
+    std::vector<Chunk> chunks;
+    for (int block = 0; block < spec.blocks; ++block) chunks.push_back({block, block + 1});
+    spec.stage = breadth_first_stage(chunks, spec.end_lane - spec.first_lane);
+    spec.bucket_memory = std::move(buckets);
+    return check_step(spec, make_step(spec)).cost.bucket_bytes;
+  };
+  const BucketMemory layer = {.weights = 1, .gradients = 100};
+  EXPECT_EQ(bytes_of({}, {layer}), 100U);
+  EXPECT_EQ(bytes_of({}, {layer, layer, layer, layer}), 200U) << "one is summed while the next is computed";
+  EXPECT_EQ(bytes_of({.shards_weights = true}, {layer, layer, layer, layer}), 202U) << "and one is fetched";
+  const BucketMemory table = {.weights = 10, .gradients = 1000};
+  EXPECT_EQ(bytes_of({.shards_weights = true}, {table, layer, layer, layer}), 1000U + 200 + 10 + 2);
+  EXPECT_EQ(bytes_of({.shards_weights = true, .tied = true}, {table, layer, layer, layer}),
+            1000U + 200 + 10 + 2);
+}
+
 TEST(Step, ReducingBeginsWhileBlocksStillCompute) {
   const StepSpec spec = {.blocks = 4, .bucket_blocks = one_bucket_per_block(4)};
   const std::vector<Action> actions = make_step(spec).actions;

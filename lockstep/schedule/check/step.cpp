@@ -32,12 +32,12 @@ class Checker {
     }
     StepCost cost = passes_.cost();
     cost.slots = program_.slots;
+    cost.bucket_bytes = sums_.bytes();
     return {.violation = std::nullopt, .cost = cost};
   }
 
  private:
   void play(const Action& action) {
-    passes_.count_besides(sums_.bytes());
     require(!sums_.awaits_shared() || action.act == Act::sum_shared,
             "a lane goes on before what tensor lanes share of its gradients is summed");
     switch (action.act) {

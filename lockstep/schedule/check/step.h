@@ -19,12 +19,13 @@ struct StepViolation {
 
 // What a program needs, counted from the program itself.
 struct StepCost {
-  int kept_passes = 0;  // the most recorded passes of blocks that exist at the same time
-  int kept_inputs = 0;  // the most inputs of blocks kept without their passes
-  int slots = 0;        // gradient buffers
-  // The most that passes, inputs and buckets that come and go take at the same time, by block_memory and
-  // bucket_memory.
-  std::uint64_t pass_bytes = 0;
+  int kept_passes = 0;           // the most recorded passes of blocks that exist at the same time
+  int kept_inputs = 0;           // the most inputs of blocks kept without their passes
+  int slots = 0;                 // gradient buffers
+  std::uint64_t pass_bytes = 0;  // the most that passes and inputs take at the same time, by block_memory
+  // What buckets that come and go take, by bucket_memory: of each size the most that are there at the same
+  // time.
+  std::uint64_t bucket_bytes = 0;
 };
 
 struct StepCheck {

@@ -254,7 +254,7 @@ bool PassChecker::backward(const Action& action) {
           fmt::format("block {} runs backward without a recorded pass", action.block));
   require_gradient(action, site);
   const Neighbours neighbours = neighbours_of(*under_way_);
-  cost_.pass_bytes = std::max(cost_.pass_bytes, bytes_ + besides_ + memory(action.block).work);
+  cost_.pass_bytes = std::max(cost_.pass_bytes, bytes_ + memory(action.block).work);
   --site.state.backward;
   const bool completes = is_whole && finish_weights(action, site);
   if (site.state.backward < site.held.first_block && !neighbours.sends) leave();

@@ -18,9 +18,6 @@ class PassChecker {
  public:
   explicit PassChecker(const StepSpec& spec);
 
-  // What else is in memory from now on.
-  void count_besides(std::uint64_t bytes) { besides_ = bytes; }
-
   void begin_lane(const Action& action);  // clear
   void pass_on(const Action& action);     // receive and send
   void forward(const Action& action);
@@ -43,7 +40,7 @@ class PassChecker {
   const Chunk& chunk(int number) const;
   // Whose weights the loss computes with.
   int block_of_head() const { return spec_.tied && first_part_ ? 0 : spec_.blocks - 1; }
-  const StepCost& cost() const { return cost_; }  // but for the slots
+  const StepCost& cost() const { return cost_; }  // but for slots and buckets
 
  private:
   // How far a micro-batch has come on a chunk.
@@ -111,7 +108,6 @@ class PassChecker {
   int passes_kept_ = 0;      // of blocks
   int inputs_ = 0;           // of blocks, without their passes
   std::uint64_t bytes_ = 0;  // of both
-  std::uint64_t besides_ = 0;
 };
 
 }  // namespace lockstep::schedule

@@ -38,7 +38,19 @@ BucketMemory SumChecker::memory(std::size_t bucket) const {
 
 void SumChecker::count_slots(std::size_t bucket, int change) {
   slots_there_[bucket] += change;
-  bytes_ += static_cast<std::uint64_t>(change) * memory(bucket).gradients;
+  count(memory(bucket).gradients, change);
+}
+
+void SumChecker::count(std::uint64_t bytes, int change) {
+  Pieces& pieces = pieces_[bytes];
+  pieces.there += change;
+  pieces.most = std::max(pieces.most, pieces.there);
+}
+
+std::uint64_t SumChecker::bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [bytes, pieces] : pieces_) sum += bytes * static_cast<std::uint64_t>(pieces.most);
+  return sum;
 }
 
 void SumChecker::complete(const Action& action) {
@@ -140,7 +152,7 @@ SumChecker::Presence& SumChecker::weights(const Action& action) {
 void SumChecker::fetch(const Action& action) {
   require(weights(action) == Presence::absent, "weights are fetched that are there");
   weights(action) = Presence::coming;
-  bytes_ += memory(static_cast<std::size_t>(action.bucket)).weights;
+  count(memory(static_cast<std::size_t>(action.bucket)).weights, 1);
 }
 
 void SumChecker::use(const Action& action) {
@@ -152,7 +164,7 @@ void SumChecker::drop(const Action& action) {
   require(spec_.shards_weights && weights(action) == Presence::there,
           "weights are dropped that are not there");
   weights(action) = Presence::absent;
-  bytes_ -= memory(static_cast<std::size_t>(action.bucket)).weights;
+  count(memory(static_cast<std::size_t>(action.bucket)).weights, -1);
 }
 
 void SumChecker::require_weights(const Chunk& chunk) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,8 +38,8 @@ class SumChecker {
   void drop(const Action& action);
   // A block of the chunk computes.
   void require_weights(const Chunk& chunk) const;
-  // What comes and goes, and is there now.
-  std::uint64_t bytes() const { return bytes_; }
+  // StepCost::bucket_bytes, so far.
+  std::uint64_t bytes() const;
   // At the end of the program.
   void require_updated() const;
 
@@ -58,6 +59,7 @@ class SumChecker {
   void hold_lane(const Action& action);
   BucketMemory memory(std::size_t bucket) const;
   void count_slots(std::size_t bucket, int change);
+  void count(std::uint64_t bytes, int change);
   void release_slots(const Action& action);
   void check_slot(int slot) const;
   Presence& weights(const Action& action);
@@ -72,7 +74,12 @@ class SumChecker {
   std::vector<Phase> phases_;                    // by bucket
   std::vector<Presence> weights_;                // by bucket
   std::vector<int> slots_there_;                 // by bucket: that have memory for its gradients
-  std::uint64_t bytes_ = 0;
+  // Memory that comes and goes, of one size.
+  struct Pieces {
+    int there = 0;
+    int most = 0;
+  };
+  std::map<std::uint64_t, Pieces> pieces_;  // by bytes of each
   bool clipped_ = false;
   bool agreed_ = false;
   std::optional<Action> unsummed_;  // a lane that is complete but for what tensor lanes share

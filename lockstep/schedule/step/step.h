@@ -98,7 +98,8 @@ struct BlockMemory {
   bool operator==(const BlockMemory&) const = default;
 };
 
-// What a bucket needs in memory while it is there, in bytes.
+// What a bucket needs in memory while it is there, in bytes. What it leaves waits for the next that needs as
+// many.
 struct BucketMemory {
   std::uint64_t weights = 0;
   std::uint64_t gradients = 0;  // in one slot
