@@ -3,27 +3,17 @@
 #
 # The figures of docs/benchmarks/elastic.md, one after the other, with what they were measured on: about 40 minutes.
 # usage: run_bars.sh [LOCKSTEP]     default: build/release/bin/lockstep; run it on an idle machine
-set -eu
-lockstep=${1:-build/release/bin/lockstep}
+. "$(dirname "$0")/../bars.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-
-case_of() {
-  printf '\n## %s\n' "$1"
-  shift
-  printf '$ lockstep %s\n' "$*"
-  "$lockstep" "$@"
-}
-
-printf 'date: %s\ncommit: %s\n' "$(date -u +%F)" "$(git describe --always --dirty)"
-printf 'machine: %s, %s cores, Linux %s\n' "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(uname -r)"
-printf 'PyTorch: %s\n' "$(/usr/bin/python3 -c 'import torch; print(torch.__version__)')"
-printf 'load before: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
 
 # The small model: a llama of 14 million parameters, in bf16, on text of 4 million bytes.
 model='--model.name llama --model.layers 6 --model.width 384 --model.heads 6 --model.kv_heads 6 --model.ffn_width 1024
   --model.vocab_size 8192 --model.tied_embeddings true --training.dtype bf16 --training.seq_len 128'
 chaos='--workers 4 --mtbf 20s --gap 5s --checkpoint.interval auto --checkpoint.mtbf_seconds 20'
+
+begin_report
+say_pytorch
 seq 1 600000 > "$folder/text"
 "$lockstep" prepare "$folder/text" --tokenizer bytes --output "$folder/corpus"
 printf '[data]\ntrain = ["%s/corpus"]\n[metrics]\nenable_tensorboard = false\n' "$folder" > "$folder/run.toml"
@@ -37,5 +27,4 @@ printf '[data]\ntrain = ["%s/corpus"]\n[metrics]\nenable_tensorboard = false\n' 
   case_of '20 kills and 3 resizes, one every 20 s, and the same kills under torchrun' \
     chaos "$folder/run.toml" $model --training.micro_batch_size 1 $chaos --kills 20 --resizes 3 --against torchrun --output "$folder/chaos"
 }
-
-printf '\nload after: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
+end_report

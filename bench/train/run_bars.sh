@@ -3,20 +3,7 @@
 #
 # The comparisons that docs/benchmarks/training.md reports, one after the other, with what they were measured
 # on. usage: run_bars.sh [LOCKSTEP]     default: build/release/bin/lockstep; run it on an idle machine
-set -eu
-lockstep=${1:-build/release/bin/lockstep}
-
-case_of() {
-  printf '\n## %s\n' "$1"
-  shift
-  printf '$ lockstep bench %s\n' "$*"
-  "$lockstep" bench "$@"
-}
-
-printf 'date: %s\ncommit: %s\n' "$(date -u +%F)" "$(git describe --always --dirty)"
-printf 'machine: %s, %s cores, Linux %s\n' "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(uname -r)"
-printf 'PyTorch: %s\n' "$(/usr/bin/python3 -c 'import torch; print(torch.__version__)')"
-printf 'load before: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
+. "$(dirname "$0")/../bars.sh"
 
 gpt='--preset gpt2-124m --workers 2 --micro-batch 2 --seq-len 512 --steps 6 --turns 5'
 llama='--preset llama-tiny --model.layers 6 --model.width 384 --model.heads 6 --model.kv_heads 6
@@ -24,13 +11,15 @@ llama='--preset llama-tiny --model.layers 6 --model.width 384 --model.heads 6 --
   --steps 8 --turns 5'
 small_gpt='--preset gpt2-124m --model.layers 6 --model.width 384 --model.heads 6 --model.ffn_width 1536
   --model.vocab_size 8192 --workers 2 --micro-batch 8 --seq-len 256 --steps 8 --turns 5'
+
+begin_report
+say_pytorch
 # shellcheck disable=SC2086
 {
-  case_of 'gpt2-124m, bf16' train $gpt --dtype bf16 --against pytorch,one-process,inexact,unshared
-  case_of 'gpt2-124m, fp32' train $gpt --dtype fp32 --against pytorch
-  case_of 'a llama of 14 million parameters, bf16' train $llama --dtype bf16 --against pytorch
-  case_of 'a gpt of 14 million parameters, bf16' train $small_gpt --dtype bf16 --against pytorch
+  case_of 'gpt2-124m, bf16' bench train $gpt --dtype bf16 --against pytorch,one-process,inexact,unshared
+  case_of 'gpt2-124m, fp32' bench train $gpt --dtype fp32 --against pytorch
+  case_of 'a llama of 14 million parameters, bf16' bench train $llama --dtype bf16 --against pytorch
+  case_of 'a gpt of 14 million parameters, bf16' bench train $small_gpt --dtype bf16 --against pytorch
 }
-case_of 'kernels, one thread' kernels --threads 1
-
-printf '\nload after: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
+case_of 'kernels, one thread' bench kernels --threads 1
+end_report
