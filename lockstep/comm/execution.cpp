@@ -81,7 +81,14 @@ bool Execution::advance_round() {
     if (steps_[i].stage == Stage::waiting) moved |= fire(round.steps[i], steps_[i]);
     if (steps_[i].stage == Stage::fired) moved |= offer(round.steps[i], steps_[i]);
   }
-  for (const Script::Peer& peer : round.peers) moved |= binding.ports[peer.rank].channel->pump();
+  for (const Script::Peer& peer : round.peers) moved |= pump(*binding.ports[peer.rank].channel);
+  return moved;
+}
+
+bool Execution::pump(transport::Channel& channel) {
+  const std::uint64_t before = channel.copied_bytes();
+  const bool moved = channel.pump();
+  peer_bytes_ += channel.copied_bytes() - before;
   return moved;
 }
 
@@ -117,7 +124,6 @@ bool Execution::fire(const Script::Step& step, StepState& state) {
 bool Execution::fire_received(const Script::Step& step, StepState& state) {
   const Script::Source& source = round().sources[step.first_source];
   if (binding.ports[source.from].channel->receives_done() <= number_of(source)) return false;
-  peer_bytes_ += bytes(step.elements);
   if (step.move->finish && binding.arithmetic.divide_by != 1) {
     std::byte* const received = received_[step.first_source];
     const kernels::Operand operand{.data = received};

@@ -95,6 +95,7 @@ class Execution {
   void start_round();
   void post_receives(const Script::Step& step);
   bool advance_round();
+  bool pump(transport::Channel& channel);
   bool round_finished() const;
   bool waits_for_others(Rank peer) const;
   bool fire(const Script::Step& step, StepState& state);

@@ -77,12 +77,13 @@ TEST(Communicator, SeveralThreadsCallAtOnceOnStreamsOfTheirOwn) {
   });
 }
 
-// In KiB.
-std::int64_t resident_shared_memory() {
+// Of /proc/self/status, in KiB.
+std::int64_t memory_of_process(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("RssShmem:")) return std::stoll(line.substr(9));
+    if (line.starts_with(key + ":")) return std::stoll(line.substr(key.size() + 1));
   }
+  ADD_FAILURE() << "/proc/self/status has no " << key;
   return 0;
 }
 
@@ -97,7 +98,7 @@ TEST(Communicator, OfPeerMemoryOnlySoMuchCounts) {
       world.all_reduce(buffer.bytes());
       EXPECT_EQ(std::ranges::count(values, 3.0F), static_cast<std::ptrdiff_t>(kCount));
       world.barrier();
-      const std::int64_t resident = resident_shared_memory();
+      const std::int64_t resident = memory_of_process("RssShmem");
       world.barrier();
       return resident;
     };
@@ -107,6 +108,27 @@ TEST(Communicator, OfPeerMemoryOnlySoMuchCounts) {
       // Each of the two had at least half of the other's.
       EXPECT_LE(resident_after_a_sum(), unlimited - 28'000);
     }
+  });
+}
+
+// Also of what is copied from one message of a peer, while it is.
+TEST(Communicator, OfPeerMemoryOnlySoMuchCountsInTheMiddleOfAMessage) {
+  constexpr std::size_t kShare = std::size_t{32} << 20;
+  run_ranks(make_world("shm", 3), {}, [](comm::Communicator& world) {
+    const auto size = static_cast<std::size_t>(world.size());
+    const comm::Buffer buffer = world.allocate(size * kShare);
+    std::ranges::fill(buffer.bytes(), std::byte{1});
+    world.limit_peer_memory(std::size_t{1} << 20);
+    world.barrier();
+    const std::int64_t before = memory_of_process("VmRSS");
+    // Forgets what the most was so far.
+    if (world.rank() == 0) std::ofstream("/proc/self/clear_refs") << "5";
+    world.barrier();
+    world.all_gather(buffer.bytes(), {.dtype = DType::uint8, .algorithm = comm::Algorithm::direct});
+    world.barrier();
+    // One rank alone copies 64 MiB of the others'; the limit holds for each of the three.
+    EXPECT_LE(memory_of_process("VmHWM"), before + 24'000);
+    world.barrier();
   });
 }
 

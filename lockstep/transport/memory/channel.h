@@ -30,6 +30,8 @@ class MemoryChannel final : public Channel {
   std::uint64_t receives_done() const override { return incoming_.done(); }
   std::size_t received_bytes() const override { return incoming_.received_bytes(); }
 
+  std::uint64_t copied_bytes() const override { return incoming_.copied_bytes(); }
+
   bool pump() override {
     const bool sent = outgoing_.pump();
     return incoming_.pump() || sent;

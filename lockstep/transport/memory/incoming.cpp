@@ -196,7 +196,8 @@ void Incoming::consume(std::size_t bytes) {
 }
 
 // What is longer than any cache need not pass through one.
-void Incoming::copy_out(const Receive& receive, ConstBytes bytes) const {
+void Incoming::copy_out(const Receive& receive, ConstBytes bytes) {
+  if (piece_kind_ == Kind::lent) copied_ += bytes.size();
   if (receive.bytes >= kStreamedReceive && streaming_pays()) {
     copy_streaming(receive.into + got_, bytes);
   } else {

@@ -27,6 +27,7 @@ class Incoming {
   void consume(std::size_t bytes);
   std::uint64_t done() const { return done_; }
   std::size_t received_bytes() const { return got_ + piece_.size(); }
+  std::uint64_t copied_bytes() const { return copied_; }
   bool pump();
   void abandon();
   bool settled() const { return theirs_.writing.load(std::memory_order_acquire) == 0; }
@@ -56,7 +57,7 @@ class Incoming {
   Arrival read_next() const;
   void check(const Arrival& arrival, const Receive& receive) const;
   bool open_next();
-  void copy_out(const Receive& receive, ConstBytes bytes) const;
+  void copy_out(const Receive& receive, ConstBytes bytes);
   void advance(std::size_t bytes);
   void close_piece();
   bool taken_back() const;
@@ -72,7 +73,8 @@ class Incoming {
   Queue<Receive> receives_;  // posted, not done
   std::uint64_t posted_ = 0;
   std::uint64_t done_ = 0;
-  std::size_t got_ = 0;  // bytes of the oldest receive that have been moved or consumed
+  std::size_t got_ = 0;       // bytes of the oldest receive that have been moved or consumed
+  std::uint64_t copied_ = 0;  // out of lent memory
 
   std::uint64_t opened_ = 0;  // parcels opened so far
   ConstBytes piece_;          // what is left of the last one opened
