@@ -67,7 +67,9 @@ class Disturbance {
     if (workers.empty()) return false;
     const pid_t worker = workers[static_cast<std::size_t>(fault.worker) % workers.size()];
     const auto last = last_step(victim_.steps_file());
-    injected_.push_back({.fault = fault, .time_s = unix_time(), .step = last ? last->step : 0});
+    const double now = unix_time();
+    injected_.push_back(
+        {.fault = fault, .time_s = now, .after_s = now - *begin_, .step = last ? last->step : 0});
     switch (fault.kind) {
       case FaultKind::kill:
         ::kill(worker, SIGKILL);

@@ -76,7 +76,8 @@ std::vector<FaultOutcome> outcomes_of(std::span<const InjectedFault> faults,
   const Losses losses(faults, generations);
   std::vector<FaultOutcome> outcomes;
   for (std::size_t i = 0; i < faults.size(); ++i) {
-    const auto& [fault, time_s, step] = faults[i];
+    const Fault& fault = faults[i].fault;
+    const double time_s = faults[i].time_s;
     FaultOutcome outcome = {.kind = fault.kind, .noticed_s = std::nullopt, .recovered_s = std::nullopt};
     const GenerationRecord* lost = losses.of(i);
     if (lost != nullptr) outcome.noticed_s = lost->time_s - time_s;

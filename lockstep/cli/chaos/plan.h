@@ -44,7 +44,7 @@ struct PlanOptions {
 std::vector<Fault> plan_faults(const PlanOptions& options);
 
 // For a run of `steps` that should take `time_s`: one that turns out to be faster gets each fault when it has
-// made the same share of its steps, so that none is left over at its end. Pure.
+// made the same share of its steps, rounded up to whole ones. Pure.
 void bound_by_steps(std::vector<Fault>& plan, std::int64_t steps, double time_s);
 
 }  // namespace lockstep::cli

@@ -32,7 +32,8 @@ struct GenerationRecord {
 
 struct InjectedFault {
   Fault fault;
-  double time_s = 0;      // when it came
+  double time_s = 0;      // when it came, in Unix time
+  double after_s = 0;     // and since the run's first step began
   std::int64_t step = 0;  // that was done last then
 };
 

@@ -71,7 +71,11 @@ class Chaos {
     if (!options_.reference) train_undisturbed();
     const std::vector<StepRecord> undisturbed = read_steps(fs::path(reference) / "metrics.jsonl");
     std::vector<Fault> plan = plan_faults(options_.faults);
-    bound_by_steps(plan, options_.run.training.steps, kHalfMargin * options_.faults.duration_s);
+    const auto steps = static_cast<double>(options_.run.training.steps);
+    // A reference that was made for a shorter time has no steps for all of them.
+    if (steps * mean_step(undisturbed) >= options_.faults.duration_s) {
+      bound_by_steps(plan, options_.run.training.steps, kHalfMargin * options_.faults.duration_s);
+    }
     ChaosReport report = {.folder = options_.output,
                           .workers = options_.faults.workers,
                           .steps = options_.run.training.steps,
@@ -86,7 +90,7 @@ class Chaos {
                           .torchrun = {}};
     train_disturbed(plan, undisturbed, report);
     report.digest = digest_of(file(kDisturbed));
-    if (options_.against_torchrun) report.torchrun = torchrun_under(plan);
+    if (options_.against_torchrun) report.torchrun = torchrun_under(report.ours.faults);
     return report;
   }
 
@@ -158,10 +162,15 @@ class Chaos {
     report.losses = compare_losses(steps, undisturbed);
   }
 
-  // The same kills at the same times; for other faults torchrun has no answer.
-  JobFigures torchrun_under(std::vector<Fault> plan) {
-    std::erase_if(plan, [](const Fault& fault) { return fault.kind != FaultKind::kill; });
-    for (Fault& fault : plan) fault.by_step = 0;
+  // The kills that ours has had, at the same times; for other faults torchrun has no answer.
+  JobFigures torchrun_under(std::span<const InjectedFault> ours) {
+    std::vector<Fault> plan;
+    for (const InjectedFault& injected : ours) {
+      if (injected.fault.kind != FaultKind::kill) continue;
+      plan.push_back(injected.fault);
+      plan.back().at_s = injected.after_s;
+      plan.back().by_step = 0;
+    }
     log::info(fmt::format("trains under torchrun with {} kills", plan.size()));
     const double time_s = options_.faults.duration_s;
     TorchrunJob::Options job_options = torchrun_options();
