@@ -13,22 +13,28 @@ namespace lockstep::train {
 
 HeldMemory::HeldMemory(const Holding& holding, at::ScalarType type, bool comes_and_goes, BufferPool& pool)
     : holding_(holding), type_(type), comes_and_goes_(comes_and_goes), pool_(pool) {
-  const auto add = [&](Range elements) {
+  const auto add = [&](Range elements, std::size_t capacity) {
     pieces_.push_back({.elements = elements,
+                       .capacity = capacity,
                        .tensor = at::from_blob(nullptr, {static_cast<std::int64_t>(elements.size())}, type),
                        .memory = std::nullopt});
   };
   const Partition& partition = holding.partition;
   if (!comes_and_goes) {
-    add({0, partition.elements});
+    add({0, partition.elements}, partition.elements);
     attach(pieces_.front());
     return;
   }
   if (holding.layout.borrows_head()) {
-    add({0, holding.layout.owned().begin});
+    const Range head = {0, holding.layout.owned().begin};
+    add(head, head.size());
     attach(pieces_.front());
   }
-  for (const Bucket& bucket : partition.buckets) add(bucket.elements);
+  std::vector<std::uint64_t> sizes;
+  for (const Bucket& bucket : partition.buckets) sizes.push_back(bucket.elements.size());
+  for (const Bucket& bucket : partition.buckets) {
+    add(bucket.elements, plan::room_for(bucket.elements.size(), sizes));
+  }
 }
 
 HeldMemory::~HeldMemory() {
@@ -37,14 +43,8 @@ HeldMemory::~HeldMemory() {
   }
 }
 
-std::size_t HeldMemory::capacity(const Piece& piece) const {
-  std::vector<std::uint64_t> sizes;
-  for (const Piece& one : pieces_) sizes.push_back(one.elements.size());
-  return plan::room_for(piece.elements.size(), sizes);
-}
-
 void HeldMemory::attach(Piece& piece) {
-  piece.memory = pool_.take(capacity(piece) * c10::elementSize(type_));
+  piece.memory = pool_.take(piece.capacity * c10::elementSize(type_));
   piece.tensor.storage().set_data_ptr_noswap({piece.memory->bytes().data(), c10::Device(c10::kCPU)});
 }
 

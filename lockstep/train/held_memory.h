@@ -43,12 +43,12 @@ class HeldMemory {
   // A piece of the elements.
   struct Piece {
     Range elements;
+    std::size_t capacity = 0;  // elements that its memory has room for
     at::Tensor tensor;
     std::optional<comm::Buffer> memory;
   };
   std::size_t piece_of(Range elements) const;
   std::size_t piece_of_bucket(std::size_t bucket) const;
-  std::size_t capacity(const Piece& piece) const;  // elements that its memory has room for
   void attach(Piece& piece);
 
   const Holding& holding_;
