@@ -57,7 +57,8 @@ class Execution {
 
   bool done() const { return round_ == binding.script->rounds().size(); }
 
-  // How much of peers' memory it has gone through in place, in all its runs.
+  // How much of peers' memory it has read or written where it lies, in all its runs; with what it has copied
+  // for others on the same ports.
   std::uint64_t peer_bytes() const { return peer_bytes_; }
 
   // Every message of this round that is not done and that a peer must do something for. For a stalled

@@ -75,7 +75,7 @@ class Channel {
   // without a look. For whoever is stalled.
   virtual std::size_t received_bytes() const = 0;
 
-  // How many bytes receive() has read where they lie in memory that the peer has registered.
+  // How many bytes of messages pump() has copied out of memory that the peer has registered.
   virtual std::uint64_t copied_bytes() const { return 0; }
 
   // Moves what can be moved now; true if anything moved. Throws only EnvelopeMismatch, DataError (a frame
