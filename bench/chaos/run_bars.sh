@@ -4,8 +4,7 @@
 # The figures of docs/benchmarks/elastic.md, one after the other, with what they were measured on: about 40 minutes.
 # usage: run_bars.sh [LOCKSTEP]     default: build/release/bin/lockstep; run it on an idle machine
 . "$(dirname "$0")/../bars.sh"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+scratch_folder
 
 # The small model: a llama of 14 million parameters, in bf16, on text of 4 million bytes.
 model='--model.name llama --model.layers 6 --model.width 384 --model.heads 6 --model.kv_heads 6 --model.ffn_width 1024
@@ -14,8 +13,7 @@ chaos='--workers 4 --mtbf 20s --gap 5s --checkpoint.interval auto --checkpoint.m
 
 begin_report
 say_pytorch
-seq 1 600000 > "$folder/text"
-"$lockstep" prepare "$folder/text" --tokenizer bytes --output "$folder/corpus"
+make_corpus
 printf '[data]\ntrain = ["%s/corpus"]\n[metrics]\nenable_tensorboard = false\n' "$folder" > "$folder/run.toml"
 
 # shellcheck disable=SC2086

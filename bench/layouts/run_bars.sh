@@ -5,8 +5,7 @@
 # other, with what they were measured on: about 40 minutes.
 # usage: run_bars.sh [LOCKSTEP]     default: build/release/bin/lockstep; run it on an idle machine
 . "$(dirname "$0")/../bars.sh"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+scratch_folder
 
 two='bench train --workers 2 --steps 3 --turns 5'
 
@@ -18,6 +17,23 @@ bubble_of() {
 }
 
 begin_report
+make_corpus
+cat >"$folder/run.toml" <<TOML
+[model]
+preset = "gpt2-124m"
+[data]
+train = ["$folder/corpus"]
+[training]
+steps = 8
+seq_len = 512
+micro_batch_size = 1
+global_batch_size = 4
+dtype = "bf16"
+[checkpoint]
+enabled = false
+[metrics]
+enable_trace = true
+TOML
 # shellcheck disable=SC2086
 {
   case_of '1 tensor 2, sequence parallel' $two --micro-batch 2 --training.global_batch_size 4 \
@@ -37,24 +53,6 @@ case_of '8 four tensor lanes on one worker' bench train --workers 1 --micro-batc
 case_of 'memory of ZeRO-3' bench train --preset gpt2-355m --workers 4 --micro-batch 1 --steps 2 --turns 1 \
   --parallelism.zero_stage 3
 
-seq 1 200000 >"$folder/text"
-"$lockstep" prepare "$folder/text" --tokenizer bytes --output "$folder/corpus"
-cat >"$folder/run.toml" <<TOML
-[model]
-preset = "gpt2-124m"
-[data]
-train = ["$folder/corpus"]
-[training]
-steps = 8
-seq_len = 512
-micro_batch_size = 1
-global_batch_size = 4
-dtype = "bf16"
-[checkpoint]
-enabled = false
-[metrics]
-enable_trace = true
-TOML
 bubble_of 1f1b
 bubble_of zbh1
 end_report
