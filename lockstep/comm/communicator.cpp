@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -145,6 +146,19 @@ std::shared_ptr<Operation> message(const std::shared_ptr<Group>& group, Rank pee
   return operation;
 }
 
+void with_lasting_space(Engine& engine, const Group& group, Rank peer, std::string_view what,
+                        const std::function<void(transport::AddressSpace&)>& body) {
+  check_rank(group, peer, what);
+  transport::AddressSpace* space = nullptr;
+  engine.exclusively([&](transport::Endpoint& endpoint) {
+    space = endpoint.lasting_space(group.members[static_cast<std::size_t>(peer)]);
+    if (space != nullptr) body(*space);
+  });
+  if (space != nullptr) return;
+  throw UsageError(
+      fmt::format("{}: memory of rank {} of {} does not outlive it here", what, peer, group.settings.name));
+}
+
 }  // namespace
 
 // --- Buffer
@@ -226,6 +240,15 @@ std::string_view Communicator::link_to(Rank peer) const {
   return kind;
 }
 
+bool Communicator::is_there(Rank peer) const {
+  check_rank(*group_, peer, "is_there");
+  bool is_there = false;
+  engine_->exclusively([&](transport::Endpoint& endpoint) {
+    is_there = endpoint.alive(group_->members[static_cast<std::size_t>(peer)]);
+  });
+  return is_there;
+}
+
 std::vector<int> Communicator::hosts() const {
   const std::vector<int>& told = group_->settings.hosts;
   return told.empty() ? std::vector<int>(static_cast<std::size_t>(size()), 0) : told;
@@ -245,6 +268,30 @@ void Communicator::limit_peer_memory(std::size_t bytes) const {
 
 Buffer Communicator::allocate(std::size_t bytes) const {
   return {engine_, engine_->allocate(bytes)};
+}
+
+bool Communicator::memory_lasts(Rank peer) const {
+  check_rank(*group_, peer, "memory_lasts");
+  bool lasts = false;
+  engine_->exclusively([&](transport::Endpoint& endpoint) {
+    lasts = endpoint.lasting_space(group_->members[static_cast<std::size_t>(peer)]) != nullptr;
+  });
+  return lasts;
+}
+
+std::optional<transport::Place> Communicator::place_for(Rank peer, ConstBytes memory) const {
+  std::optional<transport::Place> place;
+  with_lasting_space(*engine_, *group_, peer, "place_for",
+                     [&](transport::AddressSpace& space) { place = space.expose(memory); });
+  return place;
+}
+
+ConstBytes Communicator::memory_of(Rank peer, transport::Place place, std::size_t bytes) const {
+  ConstBytes memory;
+  with_lasting_space(*engine_, *group_, peer, "memory_of", [&](transport::AddressSpace& space) {
+    memory = {space.resolve(place, bytes), bytes};
+  });
+  return memory;
 }
 
 std::shared_ptr<Operation> Communicator::prepare(Op op, Bytes data, const Options& options) const {

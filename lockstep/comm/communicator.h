@@ -41,6 +41,7 @@
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/mesh/mesh.h"
 #include "lockstep/schedule/collective/collective.h"
+#include "lockstep/transport/memory/address_space.h"
 
 namespace lockstep::transport {
 class Endpoint;
@@ -149,6 +150,10 @@ class Communicator {
   // What carries messages to the peer: "loopback", "shm", "tcp", "mpi".
   std::string_view link_to(Rank peer) const;
 
+  // False once the peer is known to have ended its communicators, with or without its process. A rank that is
+  // frozen is there.
+  bool is_there(Rank peer) const;
+
   Buffer allocate(std::size_t bytes) const;
 
   // Makes all groups of the process unusable at once, whatever any thread waits for in them: operations under
@@ -160,6 +165,17 @@ class Communicator {
   // process; what is used again costs a page fault for each 64 KiB: for buffers that are large and seldom
   // used.
   void limit_peer_memory(std::size_t bytes) const;
+
+  // Memory that outlives its rank. Whether peers on this host still read registered memory of a rank when its
+  // process was killed: with all that it had written.
+  bool memory_lasts(Rank peer) const;
+  // Where such a peer finds memory from allocate(), the same for all peers; to be sent to it. None for other
+  // memory, and for memory that a peer does not know of yet: when it is gone, or has to hear first, as it
+  // does in is_there(), of what it was told before.
+  std::optional<transport::Place> place_for(Rank peer, ConstBytes memory) const;
+  // What the peer has shown as `place`: for as long as a communicator of this process lives, and not longer
+  // than the peer has the buffer, if it lives. DataError when the peer has shown no such memory.
+  ConstBytes memory_of(Rank peer, transport::Place place, std::size_t bytes) const;
 
   // Collective over this group: ranks with equal colour form a group, ordered by (key, rank). A negative
   // colour joins none and gets a world of one. 31 groups, those of one rank included, can exist at a time

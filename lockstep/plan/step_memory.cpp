@@ -172,12 +172,13 @@ std::uint64_t optimizer_memory(const spec::RunSpec& run, const Share& share, std
   return std::min(all, kBuckets * static_cast<std::uint64_t>(largest) / sharers * optimizer_bytes(run));
 }
 
-// Shares of others that the rank mirrors.
+// Shares of others of which the rank has copies.
 std::uint64_t mirrored_shares(const Mesh& mesh, Rank rank, std::span<const int> host_of) {
   std::vector<int> hosts;
   for (const Rank other : mesh.group_of(rank, Axis::data)) {
     hosts.push_back(host_of.empty() ? 0 : host_of[static_cast<std::size_t>(other)]);
   }
+  if (std::ranges::all_of(hosts, [&](int host) { return host == hosts.front(); })) return 0;
   const std::vector<Rank> mirrors = mirrors_by_rank(hosts);
   return static_cast<std::uint64_t>(std::ranges::count(mirrors, mesh.place_in_group(rank, Axis::data)));
 }

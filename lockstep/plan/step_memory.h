@@ -31,8 +31,8 @@ StepMemory step_memory(const spec::RunSpec& run, int world, Rank rank, std::span
 // what the optimizer remembers, because memory has no room for it.
 bool mirrors_shares(const spec::RunSpec& run);
 
-// What the same rank needs beside it in an elastic run: the shares of the state that it mirrors, and their
-// gradients.
+// What the same rank needs beside it in an elastic run with several hosts: the shares of the state that it
+// mirrors, and their gradients. On one host it reads them where they are.
 std::uint64_t mirror_memory(const spec::RunSpec& run, int world, Rank rank,
                             std::span<const int> host_of = {});
 

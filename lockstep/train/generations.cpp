@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/generations.h"
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -39,7 +41,7 @@ class Generations {
       leave_();
       membership_.set_waiting(true);
       const elastic::Place place = membership_.take_place(held(), reason_);
-      settle(place.decided);
+      settle(place);
       try {
         const RunSummary summary = train_with(place);
         if (!summary.regroups) {
@@ -55,9 +57,7 @@ class Generations {
         reason_ = fmt::format("another worker could not begin: {}", error.why());
         log::warning(reason_);
       } catch (const CorruptState& error) {
-        reason_ = error.what();
-        if (++times_corrupt_ > kForgiven) throw;
-        forget();
+        forgive(error);
       }
     }
   }
@@ -71,28 +71,48 @@ class Generations {
     return {.step = training_->step(), .voted = training_->undecided().value_or(elastic::kNoStep)};
   }
 
-  // Nothing that this worker holds can be trusted: the others give it what they have.
-  void forget() {
+  // In a handler of the error, which goes on when this worker is not forgiven. Nothing that it holds can be
+  // trusted, but for what has a journal that says so: the others give it what they have.
+  void forgive(const CorruptState& error) {
+    reason_ = error.what();
+    if (++times_corrupt_ > kForgiven) throw;
     log::warning(reason_ + "; this worker gets its state from the others");
-    training_.reset();
     kept_ = KeptState();
+    if (training_ && !training_->is_vouched_for()) training_.reset();
+  }
+
+  // The ranks of the generation before that have no place in the next one.
+  std::vector<Rank> gone(const elastic::Place& place) const {
+    std::vector<Rank> ranks;
+    for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+      if (std::ranges::find(place.members, members_[rank]) == place.members.end()) {
+        ranks.push_back(static_cast<Rank>(rank));
+      }
+    }
+    return ranks;
   }
 
   // The end of the generation before: of what is left of it, only the state that was decided last counts.
-  void settle(std::int64_t decided) {
+  void settle(const elastic::Place& place) {
     if (training_) {
-      training_->settle(decided);
-      kept_ = training_->keep();
+      training_->settle(place.decided);
+      kept_ = KeptState();
+      try {
+        if (training_->step() == place.decided) kept_ = training_->keep(gone(place));
+      } catch (const CorruptState& error) {
+        forgive(error);
+      }
       training_.reset();
     }
     if (kept_.reached()) LOCKSTEP_FAILPOINT("train.kept");
-    if (kept_.reached() && kept_.reached()->progress.step != decided) kept_ = KeptState();
+    if (kept_.reached() && kept_.reached()->progress.step != place.decided) kept_ = KeptState();
     membership_.on_abandon(nullptr);
     world_.reset();
   }
 
   RunSummary train_with(const elastic::Place& place) {
     began_ = false;
+    members_ = place.members;
     const std::chrono::seconds timeout(run_.comm.train_timeout_seconds);
     std::stop_source lost;
     membership_.on_abandon([lost](const std::string&) mutable { lost.request_stop(); });
@@ -151,6 +171,7 @@ class Generations {
   spec::RunSpec generation_run_;
   std::optional<comm::Communicator> world_;
   std::optional<Training> training_;
+  std::vector<elastic::MemberId> members_;  // by rank of its world
   bool began_ = false;
   int times_corrupt_ = 0;
 };

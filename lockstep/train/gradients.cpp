@@ -12,7 +12,7 @@ namespace lockstep::train {
 GradientSlots::GradientSlots(const Holding& holding, BufferPool& pool, const Weights& weights)
     : holding_(holding), pool_(pool), weights_(weights) {
   if (!holding.shards_gradients) return;
-  for (const Range& own : holding.partition.own) shares_.emplace_back(own.size());
+  for (const Range& own : holding.partition.own) shares_.push_back(pool.take(own.size() * sizeof(float)));
 }
 
 void GradientSlots::grow(int slots) {
@@ -73,7 +73,7 @@ void GradientSlots::acquire(int slot, std::size_t bucket) {
 
 void GradientSlots::keep_share(int slot, std::size_t bucket) {
   if (!holding_.shards_gradients) return;
-  std::ranges::copy(floats(slot, holding_.partition.own[bucket]), shares_[bucket].begin());
+  std::ranges::copy(floats(slot, holding_.partition.own[bucket]), shares_[bucket].as<float>().begin());
   for (const Slot& other : slots_) {
     if (other.memory->is_there(bucket)) other.memory->release(bucket);
   }
@@ -81,12 +81,12 @@ void GradientSlots::keep_share(int slot, std::size_t bucket) {
 
 std::span<const float> GradientSlots::share(int slot, std::size_t bucket) const {
   if (!holding_.shards_gradients) return floats(slot, holding_.partition.own[bucket]);
-  return shares_[bucket];
+  return shares_[bucket].as<float>();
 }
 
 std::span<float> GradientSlots::share(int slot, std::size_t bucket) {
   if (!holding_.shards_gradients) return floats(slot, holding_.partition.own[bucket]);
-  return shares_[bucket];
+  return shares_[bucket].as<float>();
 }
 
 }  // namespace lockstep::train

@@ -58,7 +58,7 @@ class GradientSlots {
   BufferPool& pool_;
   const Weights& weights_;
   std::vector<Slot> slots_;
-  std::vector<std::vector<float>> shares_;  // by bucket, when gradients are shared out
+  std::vector<comm::Buffer> shares_;  // by bucket, when gradients are shared out
 };
 
 }  // namespace lockstep::train

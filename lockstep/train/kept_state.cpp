@@ -22,23 +22,19 @@ std::size_t elements_in(const std::vector<StatePiece>& pieces) {
   return sum;
 }
 
-std::span<const MirroredShare> mirrored_by(const Mirror* mirror) {
-  return mirror == nullptr ? std::span<const MirroredShare>() : mirror->shares();
-}
-
 }  // namespace
 
 std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::size_t parameter) {
   return static_cast<std::size_t>(quantity) * whole.specs().size() + parameter;
 }
 
-KeptState::KeptState(const Holding& holding, const Weights& weights, const Mirror* mirror,
+KeptState::KeptState(const Holding& holding, const Weights& weights, std::span<const MirroredShare> shares,
                      const Reached& reached)
     : reached_(reached) {
   const std::vector<StatePiece> own = pieces_of(holding, holding.partition.own);
   std::vector<std::vector<StatePiece>> mirrored;
   std::size_t elements = elements_in(own);
-  for (const MirroredShare& share : mirrored_by(mirror)) {
+  for (const MirroredShare& share : shares) {
     mirrored.push_back(pieces_of(holding, share.shares()));
     elements += elements_in(mirrored.back());
   }
@@ -60,7 +56,7 @@ KeptState::KeptState(const Holding& holding, const Weights& weights, const Mirro
     }
     for (std::size_t share = 0; share < mirrored.size(); ++share) {
       for (const StatePiece& piece : mirrored[share]) {
-        const std::span<const float> values = mirror->shares()[share].of(quantity, piece.bucket);
+        const std::span<const float> values = shares[share].of(quantity, piece.bucket);
         std::ranges::copy(values.subspan(piece.share.begin, piece.share.size()),
                           next(quantity, piece).begin());
       }

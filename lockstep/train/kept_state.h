@@ -9,7 +9,7 @@
 #include "lockstep/base/large_memory.h"
 #include "lockstep/checkpoint/store/manifest.h"
 #include "lockstep/elastic/healing.h"
-#include "lockstep/train/mirror.h"
+#include "lockstep/train/mirrored_share.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
@@ -29,8 +29,9 @@ struct Reached {
 class KeptState {
  public:
   KeptState() = default;  // nothing
-  // What this rank holds, and what it mirrors (null: nothing).
-  KeptState(const Holding& holding, const Weights& weights, const Mirror* mirror, const Reached& reached);
+  // What this rank holds, and what it has of others.
+  KeptState(const Holding& holding, const Weights& weights, std::span<const MirroredShare> shares,
+            const Reached& reached);
 
   const std::optional<Reached>& reached() const { return reached_; }
   const elastic::TensorPieces& pieces() const { return pieces_; }

@@ -1,75 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "lockstep/base/large_memory.h"
-#include "lockstep/comm/communicator.h"
+#include "lockstep/base/rank.h"
 #include "lockstep/train/holding.h"
+#include "lockstep/train/mirrored_share.h"
 #include "lockstep/train/share_update.h"
 #include "lockstep/train/weights.h"
 
 namespace lockstep::train {
 
-// The share of the training state that another rank has, kept up to date by doing that rank's updates here as
-// well.
-class MirroredShare {
- public:
-  MirroredShare(Rank owner, const Holding& holding, int quantities);
-
-  Rank owner() const { return owner_; }
-  // By bucket: what the owner has, and all of a quantity of it (Weights::quantities()).
-  const std::vector<Range>& shares() const { return shares_; }
-  std::span<float> of(int quantity, std::size_t bucket) const;
-
-  std::size_t size() const { return begins_.back(); }
-  // Of the bucket, in `all` that are of this share.
-  std::span<float> part_of(std::span<float> all, std::size_t bucket) const {
-    return all.subspan(begins_[bucket], shares_[bucket].size());
-  }
-
- private:
-  Rank owner_;
-  std::vector<Range> shares_;
-  std::vector<std::size_t> begins_;  // by bucket, in the memory of a quantity; then their sum
-  LargeMemory state_;                // by quantity
-};
-
-// What this rank mirrors of the sharing group, so that the share of a lost rank is not lost. It costs the
-// gradients of a share on the wire, and an update more.
+// What this rank can say of the shares that others of the sharing group have, so that the share of a lost
+// rank is not lost. Between hosts it does the updates of these ranks here as well (CopyMirror), which costs
+// their gradients on the wire and an update more; on one host it reads what a rank has left (InPlaceMirror),
+// which costs it a journal (update_journal.h).
 class Mirror {
  public:
   // Whether a lost rank would take something with it that no other has, and there is another.
   static bool is_needed(const Holding& holding);
+  // Whether what is needed can be had in place: the same on all ranks of the sharing group.
+  static bool is_in_place(const Holding& holding);
 
-  // Where it is needed. Both must outlive this.
-  Mirror(const Holding& holding, const Weights& weights);
+  // Where it is needed. Both must outlive it. Weights have a journal where it is in place.
+  static std::unique_ptr<Mirror> make(const Holding& holding, Weights& weights);
+  virtual ~Mirror() = default;
 
   // All ranks of the sharing group together: the state as it is now.
-  void fill();
+  virtual void fill() = 0;
   // The same, when the gradients of a step are summed: those of every bucket, of the share.
   using Gradients = std::span<const float>;
-  void take_gradients(const std::vector<Gradients>& own);
-  // Applies these.
-  void update(const OptimizerStep& how, float gradient_scale);
+  virtual void take_gradients(const std::vector<Gradients>& own) = 0;
+  // These are going to be applied, by every rank to its own.
+  virtual void update(const OptimizerStep& how, float gradient_scale) = 0;
 
-  // None, or several where hosts have different numbers of ranks.
-  const std::vector<MirroredShare>& shares() const { return shares_; }
-
- private:
-  // What this rank has goes to its mirror, and what is mirrored here comes to the place of each share.
-  using PlaceOf = std::function<std::span<float>(std::size_t share)>;
-  std::vector<comm::Work> start_exchange(std::span<const float> own, const PlaceOf& place_of) const;
-
-  const Holding& holding_;
-  const Weights& weights_;
-  const comm::Communicator& group_;  // those that share
-  Rank partner_;                     // mirrors this rank
-  std::vector<MirroredShare> shares_;
-  std::vector<comm::Buffer> gradients_;  // by share
+  // Those that are here all the time, to be compared with what their owners have.
+  virtual std::span<const MirroredShare> copies() const = 0;
+  // Shares as they are after the last update, none that are not whole any more: those of the ranks of the
+  // world that are `gone` (sorted), of each in one place at least if its host has a rank left. May be more.
+  virtual std::span<const MirroredShare> shares(std::span<const Rank> gone) = 0;
 };
 
 }  // namespace lockstep::train

@@ -9,7 +9,7 @@
 namespace lockstep::train {
 namespace {
 
-// Where a bucket begins in the file, so that no two share a page.
+// Where buckets begin in the file, so that no two share a page, and in registered memory.
 constexpr std::uint64_t kPage = 4096;
 
 // Closed buckets that stay in memory: while one is updated, the next is read and the last ones are written.
@@ -33,6 +33,11 @@ OptimizerState::OptimizerState(const Partition& partition, const Options& option
   }
   if (!options.folder.empty()) {
     file_.emplace(options.folder, std::max(end, kPage));
+    return;
+  }
+  if (options.registered != nullptr) {
+    registered_ = options.registered->take(end);
+    std::ranges::fill(registered_.bytes(), std::byte{0});
     return;
   }
   for (Place& place : places_) place.memory.resize(bytes_of(place));
@@ -87,6 +92,7 @@ StatePart OptimizerState::open(std::size_t bucket) {
   }
   StatePart part;
   std::byte* next = place.memory.data();
+  if (!registered_.bytes().empty()) next = registered_.bytes().data() + place.offset;
   for (std::size_t i = 0; i < moments_; ++i, next += place.elements * sizeof(float)) {
     part.moments.emplace_back(reinterpret_cast<float*>(next), place.elements);
   }

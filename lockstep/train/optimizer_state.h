@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "lockstep/base/dtype.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/train/async_file.h"
+#include "lockstep/train/buffer_pool.h"
 #include "lockstep/train/partition.h"
 
 namespace lockstep::train {
@@ -29,7 +31,8 @@ class OptimizerState {
   struct Options {
     DType dtype = DType::fp32;
     int moments = 2;
-    std::string folder = {};  // on whose disk it is; empty: in memory
+    std::string folder = {};           // on whose disk it is; empty: in memory
+    BufferPool* registered = nullptr;  // in memory, that of this pool; null: of this process alone
   };
   // UsageError when there is no such folder, or no room on its disk. The partition must outlive this.
   OptimizerState(const Partition& partition, const Options& options);
@@ -49,8 +52,8 @@ class OptimizerState {
   // Of a bucket, on disk or not.
   struct Place {
     std::size_t elements = 0;
-    std::uint64_t offset = 0;                         // in the file
-    std::vector<std::byte> memory = {};               // empty: only on disk
+    std::uint64_t offset = 0;                         // in the file, or in registered memory
+    std::vector<std::byte> memory = {};               // empty: only on disk, or registered
     std::optional<AsyncFile::Ticket> under_way = {};  // reading or writing
     bool is_open = false;
   };
@@ -65,6 +68,7 @@ class OptimizerState {
   std::vector<Place> places_;       // by bucket
   std::deque<std::size_t> closed_;  // buckets that are in memory without need, oldest first
   std::optional<AsyncFile> file_;
+  comm::Buffer registered_;  // of all buckets
 };
 
 // An open bucket, for as long as it lives.

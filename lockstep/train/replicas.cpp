@@ -74,11 +74,12 @@ std::vector<std::int64_t> copies_here(const Holding& holding, const Weights& wei
   std::vector<std::int64_t> copies;
   const auto add = [&](std::int64_t what, std::int64_t hash) { copies.insert(copies.end(), {what, hash}); };
   if (!holding.shards_weights) add(kWeights, hash_of_weights(holding, weights));
-  if (weights.is_on_disk()) return copies;  // whose reading would take longer than a step
+  if (weights.is_on_disk()) return copies;          // whose reading would take longer than a step
+  if (weights.journal() != nullptr) return copies;  // which says what a share has to be
   const Rank share = holding.partition.shards_update ? holding.groups.sharing.rank() : 0;
   add(kFirstShare + share, hash_of_own_share(holding, weights));
   if (mirror == nullptr) return copies;
-  for (const MirroredShare& mirrored : mirror->shares()) {
+  for (const MirroredShare& mirrored : mirror->copies()) {
     add(kFirstShare + mirrored.owner(),
         hash_of_share(holding, weights,
                       [&](int quantity, std::size_t bucket) { return mirrored.of(quantity, bucket); }));
@@ -86,7 +87,7 @@ std::vector<std::int64_t> copies_here(const Holding& holding, const Weights& wei
   return copies;
 }
 
-enum Verdict : std::int64_t { is_right, is_wrong, is_undecided };
+enum Verdict : std::int64_t { is_right, is_wrong, is_undecided, is_changed };
 
 bool has(const std::vector<Rank>& ranks, Rank rank) {
   return std::ranges::binary_search(ranks, rank);
@@ -135,26 +136,29 @@ Verdict verdict_here(const Holding& holding, const Weights& weights, const Mirro
       copies.push_back({by_rank[rank][i], static_cast<Rank>(rank), by_rank[rank][i + 1]});
     }
   }
-  return verdict_on(data.rank(), copies);
+  const Verdict verdict = verdict_on(data.rank(), copies);
+  return verdict == is_right && !weights.are_intact() ? is_changed : verdict;
 }
 
 // What follows from this rank's verdict and those of the others.
 void require_right(Verdict mine, const comm::Communicator& world, std::int64_t step) {
   std::vector<Rank> wrong;
   std::vector<Rank> undecided;
+  std::vector<Rank> changed;
   try {
     const auto verdicts = gathered_lists(std::vector{std::int64_t{mine}}, world);
     for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
       if (verdicts[rank].front() == is_wrong) wrong.push_back(static_cast<Rank>(rank));
       if (verdicts[rank].front() == is_undecided) undecided.push_back(static_cast<Rank>(rank));
+      if (verdicts[rank].front() == is_changed) changed.push_back(static_cast<Rank>(rank));
     }
   } catch (const CommError&) {
     // Somebody is lost: what is wrong here must not be given to whoever comes.
     if (mine == is_right) throw;
     throw CorruptState(
-        fmt::format("after step {} the weights of this rank are not those of the others", step));
+        fmt::format("after step {} the weights of this rank are not what they have to be", step));
   }
-  if (wrong.empty() && undecided.empty()) return;
+  if (wrong.empty() && undecided.empty() && changed.empty()) return;
   part(world);
   std::vector<std::string> parts;
   if (!wrong.empty()) {
@@ -165,6 +169,10 @@ void require_right(Verdict mine, const comm::Communicator& world, std::int64_t s
     parts.push_back(
         fmt::format("ranks {} have different copies of the same weights, and nobody knows which are right",
                     fmt::join(undecided, ", ")));
+  }
+  if (!changed.empty()) {
+    parts.push_back(fmt::format("a bit of the state of rank {} has changed since it was updated",
+                                fmt::join(changed, ", ")));
   }
   const std::string what = fmt::format("after step {} {}", step, fmt::join(parts, "; "));
   if (mine != is_right) throw CorruptState(what);

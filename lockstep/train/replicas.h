@@ -15,7 +15,7 @@
 namespace lockstep::train {
 
 // Nothing that this rank holds can be trusted: it is not what the other ranks have which should have the
-// same. Others get a CommError at the same moment.
+// same, or not what its journal says. Others get a CommError at the same moment.
 class CorruptState : public Error {
  public:
   using Error::Error;
@@ -38,8 +38,8 @@ WrongCopies find_wrong(std::span<const Copy> copies);
 
 // All ranks of the holding's world together: compares what blocks compute with where every rank has that, and
 // the state of each share (values in fp32, and what the optimizer remembers) with that of its mirror (null:
-// there is none) and of other hosts, unless it is on disk. Raises CorruptState on those that find_wrong()
-// finds, and CommError naming them on the others; nothing when there are none.
+// there is none) and of other hosts, unless it is on disk; or, where a share has a journal, with that. Raises
+// CorruptState on those that are wrong, and CommError naming them on the others; nothing when there are none.
 void require_equal_copies(const Holding& holding, const Weights& weights, const Mirror* mirror,
                           std::int64_t step);
 

@@ -88,7 +88,7 @@ class Training::Impl {
             model_, sources_.pipeline, groups_,
             {.tensor = tensor_.get(), .zero_stage = static_cast<int>(run.parallelism.zero_stage)})),
         pool_(world),
-        weights_(holding_, pool_, weight_options(run)),
+        weights_(holding_, pool_, weight_options_here()),
         runner_(model_, holding_, pool_, weights_,
                 {.lanes = plan::first_ownership(run, world.size()),
                  .micro_batches = static_cast<int>(workload_.micro_batches_per_lane),
@@ -96,7 +96,7 @@ class Training::Impl {
                  .sum = sum_options(run.comm),
                  .pipeline = sources_.pipeline,
                  .hidden = hidden_sizes(run, holding_.team())}),
-        mirror_(make_mirror()),
+        mirror_(needs_mirror() ? Mirror::make(holding_, weights_) : nullptr),
         voted_(hooks_.agree, runner_, mirror_.get()),
         teller_(run, world, {.after_step = hooks_.after_step, .ranks_may_leave = hooks_.agree != nullptr}),
         loss_scale_(run.training) {
@@ -167,12 +167,23 @@ class Training::Impl {
 
   std::optional<std::int64_t> undecided() const { return voted_.undecided(); }
   void settle(std::int64_t decided) { reached_ = voted_.settle(decided).value_or(reached_); }
-  KeptState keep() const { return {holding_, weights_, mirror_.get(), reached_}; }
+  bool is_vouched_for() const { return weights_.journal() != nullptr && weights_.are_intact(); }
+  KeptState keep(std::span<const Rank> gone) {
+    if (!weights_.are_intact()) {
+      throw CorruptState(fmt::format("after step {} a bit of the state of this rank has changed", step()));
+    }
+    return {holding_, weights_, mirror_ ? mirror_->shares(gone) : std::span<const MirroredShare>(), reached_};
+  }
 
  private:
-  std::unique_ptr<Mirror> make_mirror() const {
-    if (!hooks_.agree || !plan::mirrors_shares(run_) || !Mirror::is_needed(holding_)) return nullptr;
-    return std::make_unique<Mirror>(holding_, weights_);
+  bool needs_mirror() const {
+    return hooks_.agree && plan::mirrors_shares(run_) && Mirror::is_needed(holding_);
+  }
+
+  Weights::Options weight_options_here() const {
+    Weights::Options options = weight_options(run_);
+    options.has_journal = needs_mirror() && Mirror::is_in_place(holding_);
+    return options;
   }
 
   // Where the first step begins; when that is a checkpoint, which.
@@ -458,8 +469,12 @@ void Training::settle(std::int64_t decided) {
   impl_->settle(decided);
 }
 
-KeptState Training::keep() const {
-  return impl_->keep();
+bool Training::is_vouched_for() const {
+  return impl_->is_vouched_for();
+}
+
+KeptState Training::keep(std::span<const Rank> gone) {
+  return impl_->keep(gone);
 }
 
 RunSummary run_training(const spec::RunSpec& run, const comm::Communicator& world, const RunHooks& hooks) {

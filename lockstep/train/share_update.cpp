@@ -7,29 +7,41 @@
 
 namespace lockstep::train {
 
+ShareState part_of(const ShareState& state, Range elements) {
+  const auto part = [&](auto of_all) {
+    return of_all.empty() ? of_all : of_all.subspan(elements.begin, elements.size());
+  };
+  ShareState result = {.master = part(state.master),
+                       .working = state.working == nullptr
+                                      ? nullptr
+                                      : state.working + elements.begin * size_of(state.working_dtype),
+                       .working_dtype = state.working_dtype,
+                       .lower = part(state.lower),
+                       .moments = {}};
+  for (const std::span<float> moment : state.moments) result.moments.push_back(part(moment));
+  return result;
+}
+
 void update_share(const OptimizerStep& how, const model::FlatLayout& layout, Range own,
                   const ShareState& state, std::span<const float> gradients, float gradient_scale) {
   for (std::size_t i = 0; i < layout.specs().size(); ++i) {
     const Range both = intersection(own, elements_of(layout.places()[i]));
     if (both.empty()) continue;
-    const std::size_t begin = both.begin - own.begin;
-    const auto part_of = [&](auto of_share) {
-      return of_share.empty() ? of_share : of_share.subspan(begin, both.size());
-    };
-    const kernels::Parameters parameters = {
-        .master = part_of(state.master),
-        .working = state.working == nullptr ? nullptr : state.working + begin * size_of(state.working_dtype),
-        .working_dtype = state.working_dtype,
-        .lower = part_of(state.lower),
-        .gradient = part_of(gradients),
-        .gradient_scale = gradient_scale};
+    const Range in_share = {both.begin - own.begin, both.end - own.begin};
+    const ShareState part = part_of(state, in_share);
+    const kernels::Parameters parameters = {.master = part.master,
+                                            .working = part.working,
+                                            .working_dtype = part.working_dtype,
+                                            .lower = part.lower,
+                                            .gradient = gradients.subspan(in_share.begin, in_share.size()),
+                                            .gradient_scale = gradient_scale};
     std::visit(
         [&](auto step) {
           if (!layout.specs()[i].decays) step.weight_decay = 0.0F;
           if constexpr (std::is_same_v<decltype(step), kernels::AdamW>) {
-            kernels::adamw(step, parameters, part_of(state.moments[0]), part_of(state.moments[1]));
+            kernels::adamw(step, parameters, part.moments[0], part.moments[1]);
           } else {
-            kernels::sgd(step, parameters, part_of(state.moments[0]));
+            kernels::sgd(step, parameters, part.moments[0]);
           }
         },
         how);

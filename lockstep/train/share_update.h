@@ -27,6 +27,9 @@ struct ShareState {
   std::vector<std::span<float>> moments;
 };
 
+// Of some of these elements.
+ShareState part_of(const ShareState& state, Range elements);
+
 // One step of the optimizer for the elements `own` of the layout; `gradients` are theirs, to be multiplied by
 // `gradient_scale`.
 void update_share(const OptimizerStep& how, const model::FlatLayout& layout, Range own,

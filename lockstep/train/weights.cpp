@@ -6,8 +6,6 @@
 #include <cstring>
 #include <functional>
 
-#include <ATen/ops/zeros.h>
-
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
 #include "lockstep/kernels/compute/threads.h"
@@ -36,7 +34,10 @@ Weights::Weights(const Holding& holding, BufferPool& pool, const Options& option
       moments_(options.moments),
       working_(holding, nn::scalar_type_of(dtype_), holding.shards_weights, pool),
       state_(std::make_unique<OptimizerState>(
-          partition_, OptimizerState::Options{dtype_, options.moments, options.offload_folder})),
+          partition_, OptimizerState::Options{.dtype = dtype_,
+                                              .moments = options.moments,
+                                              .folder = options.offload_folder,
+                                              .registered = options.has_journal ? &pool : nullptr})),
       fetched_(partition_.buckets.size()) {
   std::size_t shares = 0;
   for (const Range& own : partition_.own) {
@@ -44,7 +45,14 @@ Weights::Weights(const Holding& holding, BufferPool& pool, const Options& option
     shares += own.size();
   }
   if (holding.shards_weights) {
-    working_shares_ = at::zeros({static_cast<std::int64_t>(shares)}, nn::scalar_type_of(dtype_));
+    working_shares_ = pool.take(shares * size_of(dtype_));
+    std::ranges::fill(working_shares_->bytes(), std::byte{0});
+  }
+  if (options.has_journal) {
+    std::vector<std::size_t> elements;
+    for (const Range& own : partition_.own) elements.push_back(own.size());
+    const JournalShape shape(elements, array_widths(), JournalShape::chunk_for(kernels::threads()));
+    journal_ = std::make_unique<UpdateJournal>(shape, pool.take(shape.bytes()));
   }
 }
 
@@ -81,10 +89,9 @@ void Weights::give_first_values(std::uint64_t seed) {
 }
 
 Bytes Weights::own_working(std::size_t bucket) const {
-  if (!working_shares_.defined()) return working_.bytes(partition_.own[bucket]);
+  if (!working_shares_) return working_.bytes(partition_.own[bucket]);
   const std::size_t size = size_of(dtype_);
-  return {static_cast<std::byte*>(working_shares_.data_ptr()) + share_begins_[bucket] * size,
-          partition_.own[bucket].size() * size};
+  return working_shares_->bytes().subspan(share_begins_[bucket] * size, partition_.own[bucket].size() * size);
 }
 
 void Weights::copy_master(std::size_t bucket, Range elements, std::span<float> to) const {
@@ -167,8 +174,52 @@ void Weights::update(const OptimizerStep& how, std::size_t bucket, std::span<con
     share.working = nullptr;
     share.master = {reinterpret_cast<float*>(working.data()), partition_.own[bucket].size()};
   }
-  update_share(how, layout_, partition_.own[bucket], share, gradients, gradient_scale);
+  const Range own = partition_.own[bucket];
+  if (journal_ == nullptr) {
+    update_share(how, layout_, own, share, gradients, gradient_scale);
+  } else {
+    journal_->update(bucket, arrays_of(bucket, state), [&](Range part) {
+      update_share(how, layout_, {own.begin + part.begin, own.begin + part.end}, part_of(share, part),
+                   gradients.subspan(part.begin, part.size()), gradient_scale);
+    });
+  }
   LOCKSTEP_FAILPOINT_VALUES("train.update", std::as_writable_bytes(state.moments.front()));
+}
+
+std::vector<std::size_t> Weights::array_widths() const {
+  std::vector<std::size_t> widths = {size_of(dtype_)};
+  if (dtype_ == DType::bf16) widths.push_back(sizeof(std::uint16_t));
+  if (dtype_ == DType::fp16) widths.push_back(sizeof(float));
+  widths.insert(widths.end(), static_cast<std::size_t>(moments_), sizeof(float));
+  return widths;
+}
+
+ShareArrays Weights::arrays_of(std::size_t bucket, const StatePart& state) const {
+  ShareArrays arrays = {own_working(bucket)};
+  if (dtype_ == DType::bf16) arrays.push_back(std::as_writable_bytes(state.lower));
+  if (dtype_ == DType::fp16) arrays.push_back(std::as_writable_bytes(state.master));
+  for (const std::span<float> moment : state.moments) arrays.push_back(std::as_writable_bytes(moment));
+  return arrays;
+}
+
+ShareArrays Weights::arrays(std::size_t bucket) const {
+  return arrays_of(bucket, OpenState(*state_, bucket).part());
+}
+
+void Weights::begin_journal() const {
+  std::vector<ShareArrays> buckets;
+  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket)
+    buckets.push_back(arrays(bucket));
+  journal_->begin(buckets);
+}
+
+bool Weights::are_intact() const {
+  if (journal_ == nullptr) return true;
+  for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
+    const ShareArrays here = arrays(bucket);
+    if (!journal_->is_intact(bucket, {here.begin(), here.end()})) return false;
+  }
+  return true;
 }
 
 comm::Work Weights::gather(std::size_t bucket) const {

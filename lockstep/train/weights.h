@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "lockstep/train/holding.h"
 #include "lockstep/train/optimizer_state.h"
 #include "lockstep/train/share_update.h"
+#include "lockstep/train/update_journal.h"
 
 namespace lockstep::train {
 
@@ -27,6 +29,8 @@ class Weights {
     DType dtype = DType::fp32;
     int moments = 2;                  // floats per parameter that the optimizer remembers: AdamW 2, SGD 1
     std::string offload_folder = {};  // on whose disk that is; empty: in memory
+    // What this rank updates, in memory, is to be registered, and a journal kept of it.
+    bool has_journal = false;
   };
   // All ranks make theirs together; values come later. UsageError as OptimizerState. Everything referred to
   // must outlive this.
@@ -62,6 +66,16 @@ class Weights {
   void update(const OptimizerStep& how, std::size_t bucket, std::span<const float> gradients,
               float gradient_scale);
 
+  // What this rank updates of a bucket: the weights that blocks compute with, what these lack of the values
+  // in fp32, if anything, and what the optimizer remembers. In memory.
+  ShareArrays arrays(std::size_t bucket) const;
+  // Null: there is none.
+  UpdateJournal* journal() const { return journal_.get(); }
+  // What these are now counts as no update.
+  void begin_journal() const;
+  // Whether all of them are as the journal says; true when there is none.
+  bool are_intact() const;
+
   // Weights that every rank has, and that each has updated its share of: starts getting the others'.
   comm::Work gather(std::size_t bucket) const;
 
@@ -79,6 +93,8 @@ class Weights {
  private:
   void copy_master(std::size_t bucket, Range elements, std::span<float> to) const;
   void copy_moment(int index, std::size_t bucket, Range elements, std::span<float> to) const;
+  std::vector<std::size_t> array_widths() const;
+  ShareArrays arrays_of(std::size_t bucket, const StatePart& state) const;
   // The weights of this rank's share of a bucket, wherever they are kept.
   Bytes own_working(std::size_t bucket) const;
   void assign_share(std::size_t bucket, const StatePart& state, Range elements,
@@ -91,8 +107,9 @@ class Weights {
   int moments_;
   std::vector<std::size_t> share_begins_;  // by bucket, in tensors of shares
   HeldMemory working_;
-  at::Tensor working_shares_;  // when weights are shared out: what they are fetched from
+  std::optional<comm::Buffer> working_shares_;  // when weights are shared out: what they are fetched from
   std::unique_ptr<OptimizerState> state_;
+  std::unique_ptr<UpdateJournal> journal_;
   std::vector<comm::Work> fetched_;  // by bucket
 };
 

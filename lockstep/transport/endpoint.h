@@ -25,6 +25,8 @@ inline constexpr std::size_t kNoticeHeadBytes = 64;
 using NoticeHead = std::array<std::byte, kNoticeHeadBytes>;
 inline constexpr std::size_t kMaxFailureText = 480;  // longer texts are cut
 
+class AddressSpace;
+
 // How many heads per stream stay readable: the newest kNoticeHistory.
 inline constexpr std::uint64_t kNoticeHistory = 8;
 
@@ -56,6 +58,10 @@ class Endpoint {
   // Peers' registered memory that was used counts as ours from then on (in the resident set). This ends that;
   // pages that are used again cost a fault each.
   virtual void forget_peer_memory() {}
+
+  // The memory that we and the peer reach of each other for as long as this endpoint lives, also when the
+  // peer's process has ended; null: none.
+  virtual AddressSpace* lasting_space(Rank) { return nullptr; }
 
   // --- Notices. publish() makes `head` the notice number `index` (0, 1, 2, ... per stream) of this rank;
   // cheap enough for every operation. fail() publishes that the stream is broken here and why, once, and

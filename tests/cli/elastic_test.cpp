@@ -66,6 +66,33 @@ TEST_F(ElasticProgram, AnyShareOfTheStateSurvives) {
   }
 }
 
+// Killed when a part of its share is updated and its journal does not say so: the first one, or a later one.
+TEST_F(ElasticProgram, AnUpdateThatWasCutShortIsEndedByTheOthers) {
+  train_whole();
+  const Flags layouts[] = {{"--parallelism.zero_stage", "1"},
+                           {"--parallelism.zero_stage", "2"},
+                           {"--parallelism.zero_stage", "3"},
+                           {"--parallelism.zero_stage", "1", "--parallelism.pipeline", "2"}};
+  for (std::size_t i = 0; i < std::size(layouts); ++i) {
+    for (const int hit : {1, 2}) {
+      SCOPED_TRACE(::testing::PrintToString(layouts[i]) + ", hit " + std::to_string(hit));
+      const std::string run = fmt::format("cut{}-{}", i, hit);
+      Flags flags = layouts[i];
+      flags.insert(flags.end(), {"--workers", i == 3 ? "4" : "2"});
+      const Finished finished = run_program(
+          flags_of(run, flags),
+          {{"LOCKSTEP_FAILPOINTS", fmt::format("train.update.chunk@rank=1,step=3,hit={},once={}:kill", hit,
+                                               folder_.path(run + ".died"))}});
+      expect_whole(run, finished);
+      EXPECT_THAT(finished.error_output,
+                  HasSubstr("was killed by signal 9 (Killed) after step 3 was decided"));
+      EXPECT_THAT(finished.output, HasSubstr("went on after step 3"));
+      EXPECT_THAT(finished.output, Not(HasSubstr("resumed ")));
+      EXPECT_THAT(finished.error_output, Not(HasSubstr("cannot be used")));
+    }
+  }
+}
+
 TEST_F(ElasticProgram, AnyRankOfAReplicaCanBeLost) {
   const Flags lanes = {"--parallelism.tensor_lanes", "2"};
   train_whole(lanes);
@@ -211,6 +238,9 @@ TEST_F(ElasticProgram, WhoeverCannotEndInTimeIsKilled) {
       flags_of("late", {"--workers", "2", "--checkpoint.interval", "5", "--training.steps", "1000000",
                         "--elastic.beat_timeout_seconds", "600", "--elastic.grace_seconds", "1"}));
   wait_for_steps("late", 8);
+  for (int i = 0; i < 300 && newest_step("late") < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   ::kill(workers_of("late").back(), SIGSTOP);  // there is no step that all could end after
   program.signal(SIGTERM);
   const Finished finished = program.finish();

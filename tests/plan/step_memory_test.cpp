@@ -98,7 +98,7 @@ TEST(StepMemory, WithACopyOnEveryHostFollowsTheWorkersOfAHost) {
 
 TEST(MirrorMemory, IsThatOfTheSharesAndTheirGradients) {
   const auto memory_of = [](const std::vector<std::string>& flags, Rank rank,
-                            const std::vector<int>& host_of = {}) {
+                            const std::vector<int>& host_of = {0, 0, 1, 1}) {
     std::vector<std::string> all = {"--parallelism.lanes", "4", "--training.micro_batch_size", "1"};
     all.insert(all.end(), flags.begin(), flags.end());
     return mirror_memory(run_of(all), 4, rank, host_of);
@@ -113,18 +113,27 @@ TEST(MirrorMemory, IsThatOfTheSharesAndTheirGradients) {
   EXPECT_EQ(memory_of({}, 1, uneven), 0U);
 }
 
+TEST(MirrorMemory, IsNoneOnOneHost) {
+  const auto run = run_of({"--parallelism.lanes", "4", "--training.micro_batch_size", "1"});
+  EXPECT_EQ(mirror_memory(run, 4, 1), 0U);
+  EXPECT_EQ(mirror_memory(run, 4, 1, std::vector<int>{2, 2, 2, 2}), 0U);
+}
+
 TEST(MirrorMemory, IsNoneWhereADiskHasTheState) {
   const std::vector<std::string> flags = {"--parallelism.zero_stage", "2", "--parallelism.lanes", "2"};
   std::vector<std::string> on_disk = flags;
   on_disk.insert(on_disk.end(), {"--zero.offload", "disk"});
-  EXPECT_GT(mirror_memory(run_of(flags), 2, 0), 0U);
-  EXPECT_EQ(mirror_memory(run_of(on_disk), 2, 0), 0U);
+  const std::vector<int> host_of = {0, 1};
+  EXPECT_GT(mirror_memory(run_of(flags), 2, 0, host_of), 0U);
+  EXPECT_EQ(mirror_memory(run_of(on_disk), 2, 0, host_of), 0U);
 }
 
 TEST(MirrorMemory, IsNoneWhereNothingIsSharedOutOrHostsHaveCopies) {
-  EXPECT_EQ(mirror_memory(run_of({"--parallelism.zero_stage", "0"}), 2, 0), 0U);
+  const std::vector<int> host_of = {0, 1};
+  EXPECT_EQ(mirror_memory(run_of({"--parallelism.zero_stage", "0"}), 2, 0, host_of), 0U);
   EXPECT_EQ(mirror_memory(run_of({"--parallelism.lanes", "1"}), 1, 0), 0U);
-  EXPECT_EQ(mirror_memory(run_of({"--parallelism.tensor", "2", "--parallelism.lanes", "1"}), 2, 0), 0U);
+  EXPECT_EQ(mirror_memory(run_of({"--parallelism.tensor", "2", "--parallelism.lanes", "1"}), 2, 0, host_of),
+            0U);
   const auto on_hosts = run_of(
       {"--parallelism.zero_scope", "host", "--parallelism.lanes", "4", "--training.micro_batch_size", "1"});
   EXPECT_EQ(mirror_memory(on_hosts, 4, 0, std::vector<int>{0, 0, 1, 1}), 0U);

@@ -19,7 +19,7 @@
 #include "lockstep/train/run.h"
 
 #include "tests/support/files.h"
-#include "tests/support/ranks.h"
+#include "tests/support/worlds.h"
 #include "tests/train/small_run.h"
 
 namespace lockstep::train {
@@ -90,7 +90,9 @@ struct Told {
   std::map<Rank, std::string> corrupt;    // ranks that were told so
 };
 
-class Healing : public ::testing::Test {
+// By transport: over "loopback" ranks mirror each other by copies, over "shm" they read what others have
+// left.
+class Healing : public ::testing::TestWithParam<const char*> {
  protected:
   spec::RunSpec run_of(const Flags& flags) const {
     Flags all = {"--parallelism.lanes",
@@ -128,7 +130,7 @@ class Healing : public ::testing::Test {
     std::vector<KeptState> left;
     std::mutex mutex;
     Votes votes(episode.workers);
-    test::run_ranks(episode.workers, [&](const comm::Communicator& world) {
+    test::run_ranks(test::make_world(GetParam(), episode.workers), {}, [&](const comm::Communicator& world) {
       const Rank rank = world.rank();
       const bool dies = episode.step > 0 && episode.lost.contains(rank);
       const auto die_at = [&](std::int64_t step, Moment moment) {
@@ -180,13 +182,32 @@ class Healing : public ::testing::Test {
       } catch (const CorruptState& corrupt) {
         const std::lock_guard lock(mutex);
         told.corrupt.emplace(rank, corrupt.what());
-        return;
+        if (!training->is_vouched_for()) return;
       }
-      if (has_begun) training->settle(votes.decided());
+      KeptState state;
+      if (has_begun) {
+        training->settle(votes.decided());
+        try {
+          state = training->keep(gone_after(episode));
+        } catch (const CorruptState& corrupt) {
+          const std::lock_guard lock(mutex);
+          told.corrupt.emplace(rank, corrupt.what());
+        }
+      } else {
+        state = std::move(kept[static_cast<std::size_t>(rank)]);
+      }
       const std::lock_guard lock(mutex);
-      left.push_back(has_begun ? training->keep() : std::move(kept[static_cast<std::size_t>(rank)]));
+      left.push_back(std::move(state));
     });
     return left;
+  }
+
+  static std::vector<Rank> gone_after(const Episode& episode) {
+    std::vector<Rank> gone;
+    for (const Rank lost : episode.lost) {
+      if (episode.step > 0 && lost < episode.workers) gone.push_back(lost);
+    }
+    return gone;
   }
 
   std::string newest_hash(const std::string& name) const {
@@ -213,6 +234,8 @@ class Healing : public ::testing::Test {
 
   void SetUp() override { undisturbed(); }
 
+  static bool is_in_place() { return GetParam() == std::string("shm"); }
+
   TemporaryFolder folder_;
   std::string corpus_ = small_corpus(folder_);
   std::string family_ = "gpt";
@@ -222,10 +245,13 @@ class Healing : public ::testing::Test {
   int tries_ = 0;
 };
 
+INSTANTIATE_TEST_SUITE_P(Over, Healing, ::testing::Values("loopback", "shm"),
+                         [](const auto& transport) { return std::string(transport.param); });
+
 constexpr Moment kMoments[] = {Moment::between_steps, Moment::before_voting, Moment::after_voting,
                                Moment::before_applying};
 
-TEST_F(Healing, EveryRankCanBeLostAtEveryMomentOfAStep) {
+TEST_P(Healing, EveryRankCanBeLostAtEveryMomentOfAStep) {
   for (const Moment moment : kMoments) {
     for (const Rank rank : {0, 1, 3}) {
       SCOPED_TRACE(::testing::Message() << "rank " << rank << ", moment " << static_cast<int>(moment));
@@ -234,7 +260,7 @@ TEST_F(Healing, EveryRankCanBeLostAtEveryMomentOfAStep) {
   }
 }
 
-TEST_F(Healing, AStepIsTrainedTwiceAtMost) {
+TEST_P(Healing, AStepIsTrainedTwiceAtMost) {
   for (const Moment moment : kMoments) {
     const std::string name = "again" + std::to_string(tries_++);
     const Told told = train(name, {{.workers = 4, .step = 4, .moment = moment}, {.workers = 3}});
@@ -243,7 +269,7 @@ TEST_F(Healing, AStepIsTrainedTwiceAtMost) {
   }
 }
 
-TEST_F(Healing, AnyLayoutBecomesAnyOther) {
+TEST_P(Healing, AnyLayoutBecomesAnyOther) {
   const std::vector<Flags> layouts = {
       {"--parallelism.zero_stage", "0"},
       {"--parallelism.zero_stage", "1"},
@@ -263,7 +289,7 @@ TEST_F(Healing, AnyLayoutBecomesAnyOther) {
   }
 }
 
-TEST_F(Healing, ManyLossesAndArrivals) {
+TEST_P(Healing, ManyLossesAndArrivals) {
   expect_undisturbed({{.workers = 4, .step = 2, .moment = Moment::after_voting, .lost = {2}},
                       {.workers = 3, .step = 3, .moment = Moment::before_applying, .lost = {0}},
                       {.workers = 2, .regroup_after = 4},
@@ -273,7 +299,7 @@ TEST_F(Healing, ManyLossesAndArrivals) {
                      5);
 }
 
-TEST_F(Healing, KeepsWhatElseARunRemembers) {
+TEST_P(Healing, KeepsWhatElseARunRemembers) {
   const Flags cases[] = {
       {"--training.dtype", "fp32", "--optimizer.name", "sgd"},
       {"--training.dtype", "fp16", "--training.loss_scale_window", "2"},
@@ -290,8 +316,11 @@ TEST_F(Healing, KeepsWhatElseARunRemembers) {
   }
 }
 
+class HealingByCopies : public Healing {};
+INSTANTIATE_TEST_SUITE_P(Over, HealingByCopies, ::testing::Values("loopback"));
+
 // A share and its mirror are on ranks that stand next to each other.
-TEST_F(Healing, WhatNobodyHasComesFromTheNewestCheckpoint) {
+TEST_P(HealingByCopies, WhatNobodyHasComesFromTheNewestCheckpoint) {
   common_.insert(common_.end(), {"--checkpoint.interval", "3"});
   const std::vector<Episode> episodes = {
       {.workers = 4, .step = 6, .moment = Moment::before_voting, .lost = {1, 2}}, {.workers = 2}};
@@ -303,7 +332,31 @@ TEST_F(Healing, WhatNobodyHasComesFromTheNewestCheckpoint) {
   EXPECT_THAT(told.resumed, AnyOf(ElementsAre(3), IsEmpty()));
 }
 
-TEST_F(Healing, FlippedBitsAreFoundAndHealed) {
+class HealingInPlace : public Healing {};
+INSTANTIATE_TEST_SUITE_P(Over, HealingInPlace, ::testing::Values("shm"));
+
+// Those that stand next to each other too, which would be lost where mirrors are copies.
+TEST_P(HealingInPlace, AnyTwoCanBeLostAtOnce) {
+  for (const Moment moment : kMoments) {
+    for (const std::set<Rank>& lost : {std::set<Rank>{1, 2}, {0, 3}, {0, 2}}) {
+      expect_undisturbed({{.workers = 4, .step = 3, .moment = moment, .lost = lost}, {.workers = 2}}, 1);
+    }
+  }
+}
+
+TEST_P(HealingInPlace, OneRankThatIsLeftIsEnough) {
+  for (const char* stage : {"1", "2", "3"}) {
+    expect_undisturbed({{.workers = 4,
+                         .flags = {"--parallelism.zero_stage", stage},
+                         .step = 4,
+                         .moment = Moment::before_applying,
+                         .lost = {0, 1, 3}},
+                        {.workers = 3}},
+                       1);
+  }
+}
+
+TEST_P(Healing, FlippedBitsAreFoundAndHealed) {
   for (const char* stage : {"0", "1", "2"}) {
     common_ = {"--training.dtype", "bf16", "--elastic.compare_freq", "2", "--parallelism.zero_stage", stage};
     const std::string name = "flipped" + std::string(stage);
@@ -318,7 +371,7 @@ TEST_F(Healing, FlippedBitsAreFoundAndHealed) {
 }
 
 // The bit changes after the last comparison that there was.
-TEST_F(Healing, FlippedBitsAreNotGivenToOthers) {
+TEST_P(Healing, FlippedBitsAreNotGivenToOthers) {
   for (const char* stage : {"0", "1"}) {
     common_ = {"--training.dtype",         "bf16", "--elastic.compare_freq", "0",
                "--parallelism.zero_stage", stage,  "--checkpoint.interval",  "3"};
@@ -329,21 +382,25 @@ TEST_F(Healing, FlippedBitsAreNotGivenToOthers) {
         {{.workers = 4, .lost = {0}, .regroup_after = 5, .flip_in = 5}, {.workers = 5}, {.workers = 4}});
     EXPECT_EQ(told.losses, undisturbed().losses);
     EXPECT_EQ(newest_hash(name), hash_);
-    // A share has one mirror: of two nobody knows which is right, and the checkpoint is.
-    EXPECT_EQ(told.corrupt.size(), *stage == '0' ? 1U : 2U);
+    // A share has one mirror: of two nobody knows which is right, and the checkpoint is. In place its own
+    // journal says which rank it is before anything is compared.
+    const std::size_t corrupt = is_in_place() ? 1 : 2;
+    EXPECT_EQ(told.corrupt.size(), *stage == '0' ? 1U : corrupt);
     EXPECT_EQ(told.healed, *stage == '0' ? 1 : 0);
   }
 }
 
-TEST_F(Healing, OfTwoNobodyKnowsWhoIsRight) {
+TEST_P(Healing, OfTwoOnlyAJournalKnowsWhatIsRight) {
   common_.insert(common_.end(), {"--elastic.compare_freq", "2", "--checkpoint.interval", "2"});
   const Told told = train("pair", {{.workers = 2, .lost = {1}, .flip_in = 4}, {.workers = 2}});
   EXPECT_EQ(told.corrupt.size(), 2U);
-  EXPECT_EQ(told.healed, 0) << "from the checkpoint of step 2, or anew when its disk was too slow";
+  // Without journals from the checkpoint of step 2, or anew when its disk was too slow. With them each has a
+  // share that is right, and the weights come from these.
+  EXPECT_EQ(told.healed, is_in_place() ? 1 : 0);
   EXPECT_EQ(newest_hash("pair"), hash_);
 }
 
-TEST_F(Healing, TwoThatDoNotMirrorEachOtherCanBeLostAtOnce) {
+TEST_P(Healing, TwoThatDoNotMirrorEachOtherCanBeLostAtOnce) {
   expect_undisturbed(
       {{.workers = 4, .step = 3, .moment = Moment::before_applying, .lost = {0, 2}}, {.workers = 2}}, 1);
 }

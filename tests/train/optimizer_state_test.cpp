@@ -29,20 +29,27 @@ TEST_P(StateOf, IsOnDiskWhatItIsInMemory) {
   const Partition partition = shares({3000, 1, 0, 70'000, 12, 5000, 64});
   OptimizerState memory(partition, {GetParam(), 2, {}});
   OptimizerState disk(partition, {GetParam(), 2, folder.path().string()});
+  BufferPool pool{comm::Communicator()};
+  OptimizerState shared(partition, {.dtype = GetParam(), .registered = &pool});
   EXPECT_FALSE(memory.is_on_disk());
+  EXPECT_FALSE(shared.is_on_disk());
   EXPECT_TRUE(disk.is_on_disk());
   for (int round = 0; round < 5; ++round) {
     for (std::size_t bucket = 0; bucket < partition.own.size(); ++bucket) {
       if (round % 2 == 1 && bucket + 1 < partition.own.size()) disk.read_ahead(bucket + 1);
       const OpenState ours(memory, bucket);
       const OpenState theirs(disk, bucket);
+      const OpenState registered(shared, bucket);
       ASSERT_EQ(theirs.part().lower.size(), GetParam() == DType::bf16 ? partition.own[bucket].size() : 0);
       ASSERT_EQ(theirs.part().master.size(), GetParam() == DType::fp16 ? partition.own[bucket].size() : 0);
       for (std::size_t moment = 0; moment < 2; ++moment) {
         const std::span<float> expected = ours.part().moments[moment];
         const std::span<float> found = theirs.part().moments[moment];
         ASSERT_TRUE(std::ranges::equal(expected, found)) << "round " << round << ", bucket " << bucket;
+        const std::span<float> in_place = registered.part().moments[moment];
+        ASSERT_TRUE(std::ranges::equal(expected, in_place)) << "round " << round << ", bucket " << bucket;
         for (std::size_t i = 0; i < found.size(); ++i) {
+          in_place[i] = static_cast<float>(i * (moment + 1)) + static_cast<float>(round);
           found[i] = expected[i] = static_cast<float>(i * (moment + 1)) + static_cast<float>(round);
         }
       }

@@ -52,7 +52,7 @@ class SavesOfWorlds : public ::testing::Test {
       Training training(run, world, hooks);
       ASSERT_TRUE(training.train().regroups);
       training.settle(step);
-      kept_[static_cast<std::size_t>(world.rank())] = training.keep();
+      kept_[static_cast<std::size_t>(world.rank())] = training.keep({});
     });
   }
 

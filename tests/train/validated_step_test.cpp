@@ -57,7 +57,7 @@ class ValidatedStep : public ::testing::Test {
       Training training(run, world, hooks);
       ASSERT_TRUE(training.train().regroups);
       training.settle(1);
-      kept_[static_cast<std::size_t>(world.rank())] = training.keep();
+      kept_[static_cast<std::size_t>(world.rank())] = training.keep({});
     });
   }
 

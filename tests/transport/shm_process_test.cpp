@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "lockstep/base/error.h"
+#include "lockstep/transport/memory/address_space.h"
 #include "lockstep/transport/shm/endpoint.h"
 
 #include "tests/support/files.h"
@@ -121,6 +123,35 @@ TEST_F(ShmProcesses, WhatADeadPeerLentCanStillBeRead) {
   channel.receive({1, 1}, into);
   participant(*endpoint).drive(channel, [&] { return channel.receives_done() == 1; });
   expect_same_bytes(into, expected, "lent by a dead process");
+}
+
+// Memory that grew after the greeting, as well, and what was written before the signal came.
+TEST_F(ShmProcesses, WhatADeadPeerHadRegisteredCanStillBeRead) {
+  constexpr std::size_t kBytes = 3'000'000;
+  const auto expected = distinct_bytes(1, 0, 0, kBytes);
+  Child child([&] {
+    const auto endpoint = join(run_, 1, 2);
+    const Bytes memory = endpoint->allocate(kBytes);
+    const std::optional<Place> place = endpoint->lasting_space(0)->expose(memory);
+    std::vector<std::byte> name(sizeof(Place));
+    std::memcpy(name.data(), &place.value(), sizeof(Place));
+    Channel& channel = endpoint->channel(0, 0);
+    channel.send({1, 1}, name);
+    Participant(*endpoint, never_).drive(channel, [&] { return channel.sends_done() == 1; });
+    std::copy(expected.begin(), expected.end(), memory.begin());
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  const auto endpoint = join(run_, 0, 2);
+  std::vector<std::byte> name(sizeof(Place));
+  Channel& channel = endpoint->channel(1, 0);
+  channel.receive({1, 1}, name);
+  participant(*endpoint).drive(channel, [&] { return channel.receives_done() == 1; });
+  participant(*endpoint).wait_until([&] { return !endpoint->alive(1); });
+  Place place;
+  std::memcpy(&place, name.data(), sizeof(Place));
+  const std::byte* left = endpoint->lasting_space(1)->resolve(place, kBytes);
+  expect_same_bytes({left, kBytes}, expected, "registered by a dead process");
 }
 
 TEST_F(ShmProcesses, AStoppedPeerIsAliveAndGoesOn) {

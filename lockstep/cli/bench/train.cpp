@@ -138,7 +138,7 @@ class TrainBench {
     return turn;
   }
 
-  // The same as users start it: under a supervisor, with votes before every update and mirrors of what only
+  // The same as users start it: under a supervisor, with votes before every update and a journal of what only
   // one worker holds.
   TrainTurn elastic_turn(const std::string& output) const {
     run_to_end({std::filesystem::read_symlink("/proc/self/exe").string(), "train", folder_.file("run.toml"),

@@ -32,6 +32,8 @@ class RoutedEndpoint final : public Endpoint {
   Bytes allocate(std::size_t bytes) override { return whole_.parts[whole_.memory_part]->allocate(bytes); }
   void release(Bytes memory) override { whole_.parts[whole_.memory_part]->release(memory); }
 
+  AddressSpace* lasting_space(Rank peer) override { return part_of(peer).lasting_space(rank_in_part(peer)); }
+
   void publish(StreamId stream, std::uint64_t index, const NoticeHead& head) override {
     for (const auto& part : whole_.parts) part->publish(stream, index, head);
   }

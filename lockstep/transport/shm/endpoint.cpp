@@ -75,6 +75,8 @@ class ShmEndpoint final : public MemoryEndpoint {
     }
   }
 
+  AddressSpace* lasting_space(Rank peer) override { return peer == rank() ? nullptr : &space(peer); }
+
   bool alive(Rank peer) override {
     LOCKSTEP_CHECK(peer >= 0 && peer < world());
     if (peer == rank()) return true;
