@@ -15,8 +15,8 @@
 #include "lockstep/base/host_memory.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/checkpoint/hugging_face/folder.h"
-#include "lockstep/checkpoint/store/store.h"
 #include "lockstep/cli/errors.h"
+#include "lockstep/cli/trainer/run_claim.h"
 #include "lockstep/kernels/compute/arithmetic.h"
 #include "lockstep/metrics/json_lines.h"
 #include "lockstep/metrics/process_memory.h"
@@ -28,8 +28,8 @@
 #include "lockstep/spec/workload.h"
 #include "lockstep/spec/write.h"
 #include "lockstep/train/checkpoint_model.h"
-#include "lockstep/train/first_values.h"
 #include "lockstep/train/model_folder.h"
+#include "lockstep/train/resume.h"
 #include "lockstep/train/run_tokenizer.h"
 #include "lockstep/train/same_tokenizer.h"
 #include "lockstep/train/settings.h"
@@ -37,17 +37,12 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kResolved = "resolved.toml";
-constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kLoss = "loss";
 constexpr const char* kValidationLoss = "validation/loss";
-constexpr const char* kModel = "model";
-constexpr const char* kLock = "lock";
-constexpr const char* kLauncherLock = "launcher.lock";
 
 // Makes room for a new run. A model that was trained before stays until the new one takes its place.
 void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
-  std::filesystem::remove(folder / kMetrics);
+  std::filesystem::remove(folder / run_files::kMetrics);
   std::filesystem::remove_all(checkpoint_folder(run));
   std::filesystem::remove_all(train::kept_tokenizer(folder));
   std::filesystem::remove_all(train::trace_folder(run));
@@ -122,101 +117,19 @@ std::string workers_in_words(const spec::RunSpec& run, int workers, const spec::
   return axes.empty() ? all : fmt::format("{} ({} data-parallel{})", all, workload.data_parallel, axes);
 }
 
-void require_newest(const spec::RunSpec& run) {
-  const std::string own = checkpoint_folder(run);
-  const std::vector<checkpoint::Listed> all = checkpoint::CheckpointStore(own).committed();
-  const auto chosen = train::newest_checkpoint(run.checkpoint, own);
-  const auto is_chosen = [&](const checkpoint::Listed& listed) {
-    return chosen && std::filesystem::equivalent(listed.path, *chosen);
-  };
-  const auto found = std::ranges::find_if(all, is_chosen);
-  if (found == all.end() || found->step == all.front().step) return;
-  throw UsageError(
-      fmt::format("{} is older than step {} of the same run: to go on from it, choose another "
-                  "--job.dump_folder, or remove the newer checkpoints from {}",
-                  found->path, all.front().step, own));
-}
-
 // Empty when the run resumes none.
 std::string kept_beside_checkpoint(const spec::RunSpec& run) {
   const auto chosen = train::newest_checkpoint(run.checkpoint, checkpoint_folder(run));
   return chosen ? train::kept_tokenizer_beside(*chosen) : "";
 }
 
-bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path) {
-  const auto outer = std::filesystem::weakly_canonical(folder);
-  const auto inner = std::filesystem::weakly_canonical(path);
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
-}
-
-// A new run reads them after clear().
-void require_first_values_stay(const spec::RunSpec& run) {
-  const std::string own = checkpoint_folder(run);
-  const std::string& path = run.checkpoint.initial_load_path;
-  if (path.empty() || train::newest_checkpoint(run.checkpoint, own)) return;
-  const std::string folder = train::first_values_folder(path);
-  if (!lies_in(own, folder)) return;
-  throw UsageError(
-      fmt::format("{} is to begin the run, which would first remove it with all of {}: choose another "
-                  "--job.dump_folder, or --init-from the folder model/ of the run that is there",
-                  folder, own));
-}
-
 }  // namespace
-
-std::string checkpoint_folder(const spec::RunSpec& run) {
-  return (std::filesystem::path(run.job.dump_folder) / "checkpoints").string();
-}
-
-bool has_begun(const std::filesystem::path& folder) {
-  return std::filesystem::exists(folder / kResolved);
-}
-
-bool holds_a_run(const std::filesystem::path& folder) {
-  std::error_code no_file;
-  const std::uintmax_t bytes = std::filesystem::file_size(folder / kMetrics, no_file);
-  return !no_file && bytes > 0;
-}
-
-bool resumes_itself(const spec::RunSpec& run) {
-  const std::string own = checkpoint_folder(run);
-  const auto chosen = train::newest_checkpoint(run.checkpoint, own);
-  return chosen && std::filesystem::equivalent(std::filesystem::canonical(*chosen).parent_path(), own);
-}
-
-void require_free(const spec::RunSpec& run) {
-  require_newest(run);
-  require_first_values_stay(run);
-  const bool is_auto = run.checkpoint.resume == "auto";
-  if (run.job.overwrite || !holds_a_run(run.job.dump_folder) || resumes_itself(run)) return;
-  // One that was lost before its first checkpoint begins anew; one that has come to its end is not for that.
-  const std::filesystem::path folder = run.job.dump_folder;
-  if (is_auto && !std::filesystem::exists(folder / kModel)) return;
-  if (is_auto) {
-    throw UsageError(
-        fmt::format("{} holds a run that has ended, and no checkpoint to go on from: choose another "
-                    "--job.dump_folder, or replace it with --job.overwrite true",
-                    run.job.dump_folder));
-  }
-  throw UsageError(
-      fmt::format("{} holds a run already: go on with it by --resume auto, choose another "
-                  "--job.dump_folder, or replace it with --job.overwrite true",
-                  run.job.dump_folder));
-}
-
-LauncherLock::LauncherLock(const spec::RunSpec& run)
-    : folder_(run.job.dump_folder), lock_(folder_.path() / kLauncherLock) {
-  // A run that goes on may have workers on other hosts, one of which still has the folder.
-  if (run.checkpoint.resume != "auto") {
-    const FileLock nobody_trains(folder_.path() / kLock);
-  }
-}
 
 RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
     : run_(run),
       workers_(workers),
       folder_(run.job.dump_folder),
-      lock_(folder_.path() / kLock),
+      lock_(folder_.path() / run_files::kLock),
       goes_on_(goes_on || resumes_itself(run)),
       tokenizer_(train::tokenizer_of(
           run, goes_on ? train::kept_tokenizer(run.job.dump_folder) : kept_beside_checkpoint(run))) {
@@ -230,14 +143,18 @@ RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
   checkpoint::require_replaceable(model_folder());  // better than to find out after training
 }
 
+std::string RunFolder::model_folder() const {
+  return (folder_.path() / run_files::kModel).string();
+}
+
 std::string RunFolder::tokenizer_digest() const {
   return train::digest_of(tokenizer_);
 }
 
 void RunFolder::open_sinks(std::int64_t step) {
   if (!sinks_.empty()) return;
-  if (goes_on_) metrics::drop_records_after(folder_.path() / kMetrics, step);
-  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_.path() / kMetrics));
+  if (goes_on_) metrics::drop_records_after(folder_.path() / run_files::kMetrics, step);
+  sinks_.push_back(std::make_unique<metrics::JsonLinesSink>(folder_.path() / run_files::kMetrics));
   if (run_.metrics.enable_tensorboard) {
     sinks_.push_back(
         std::make_unique<metrics::TensorBoardSink>(folder_.path() / run_.metrics.save_tb_folder));
@@ -252,8 +169,8 @@ void RunFolder::resumed(const train::Resumed& from) {
 }
 
 bool RunFolder::lacks(const train::Resumed& from, bool has_validation) const {
-  return lies_in(checkpoint_folder(run_), from.path) &&
-         !metrics::has_scalar(folder_.path() / kMetrics, from.progress.step,
+  return is_own_checkpoint(run_, from.path) &&
+         !metrics::has_scalar(folder_.path() / run_files::kMetrics, from.progress.step,
                               has_validation ? kValidationLoss : kLoss);
 }
 
@@ -327,7 +244,7 @@ void RunFolder::begin(const Workers& workers) {
   spec::RunSpec resolved = spec::settled(run_, workers_);
   resolved.job.overwrite = false;  // that was allowed once
   resolved.checkpoint.resume = "";
-  write_atomically(folder_.path() / kResolved, spec::to_toml(resolved));
+  write_atomically(folder_.path() / run_files::kResolved, spec::to_toml(resolved));
   log_.emplace(folder_.path() / "log.txt",
                goes_on_ ? metrics::OutputFile::Mode::append : metrics::OutputFile::Mode::replace);
   log_->say(

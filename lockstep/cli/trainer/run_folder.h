@@ -17,36 +17,6 @@
 
 namespace lockstep::cli {
 
-// Of a run: where its checkpoints are.
-std::string checkpoint_folder(const spec::RunSpec& run);
-
-// A folder has a run that got past all refusals, now or earlier.
-bool has_begun(const std::filesystem::path& folder);
-
-// A folder has metrics of a run; one that came to no step is nothing to keep.
-bool holds_a_run(const std::filesystem::path& folder);
-
-// What the run resumes is one of its own checkpoints.
-bool resumes_itself(const spec::RunSpec& run);
-
-// UsageError when the folder holds a run that is neither resumed nor allowed to be replaced (job.overwrite),
-// or that has newer checkpoints than the one to go on from: those of two courses must not mix; or when a new
-// run is to begin with one of the checkpoints that it would replace.
-void require_free(const spec::RunSpec& run);
-
-// For whoever begins a run, a launcher or a rank without one: keeps others who begin one away from its
-// folder, also while none of the workers has it. A run that is refused leaves no folder behind.
-class LauncherLock {
- public:
-  // InUseError when another one has the folder, or when a run that this one would replace is under way
-  // without one; UsageError when the folder cannot be written.
-  explicit LauncherLock(const spec::RunSpec& run);
-
- private:
-  MadeFolder folder_;
-  FileLock lock_;
-};
-
 // What rank 0 leaves behind and shows of a run: the folder with the resolved configuration, the metrics, the
 // log and the trained model, and a line of progress for each step.
 class RunFolder {
@@ -100,7 +70,7 @@ class RunFolder {
   void warn_about_arithmetic(const train::Resumed& from);
   // With the records up to this step.
   void open_sinks(std::int64_t step);
-  std::string model_folder() const { return (folder_.path() / "model").string(); }
+  std::string model_folder() const;
   void tell_model();
   double mfu(const train::StepReport& report) const;
   void show(const train::StepReport& report);

@@ -17,7 +17,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
-#include "lockstep/cli/trainer/run_folder.h"
+#include "lockstep/cli/trainer/run_claim.h"
 #include "lockstep/cli/workers.h"
 #include "lockstep/elastic/supervisor.h"
 #include "lockstep/kernels/compute/arithmetic.h"

@@ -16,7 +16,7 @@
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/trainer/rank.h"
-#include "lockstep/cli/trainer/run_folder.h"
+#include "lockstep/cli/trainer/run_claim.h"
 #include "lockstep/cli/trainer/stop_signals.h"
 #include "lockstep/cli/trainer/supervise.h"
 #include "lockstep/cli/trainer/train_arguments.h"

@@ -8,6 +8,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/file_lock.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/trainer/run_claim.h"
 #include "lockstep/cli/trainer/stop_signals.h"
 #include "lockstep/train/agreement.h"
 
