@@ -148,7 +148,7 @@ void add_host_flags(CLI::App& command, LaunchFlags& flags) {
 class LaunchUsage : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string name) const override {
-    return fmt::format("Usage: {} [OPTIONS] [--] PROGRAM [ARGUMENTS...]\n\n", name);
+    return fmt::format("Usage: {} [OPTIONS] [--] PROGRAM [ARGUMENTS...]\n", name);
   }
 };
 

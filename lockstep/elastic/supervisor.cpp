@@ -405,6 +405,9 @@ SupervisorResult tend(const AgentOptions& options) {
   const transport::Credentials credentials = credentials_for(options.run, secret);
 
   rendezvous::SignalInbox inbox(kTakenSignals);
+  const std::string address = options.coordinator.to_string();
+  log::info(fmt::format("waiting for the run at {}, up to {} s", address,
+                        options.reconnect_timeout.count() / 1000));
   AgentLink link({.coordinator = options.coordinator,
                   .credentials = credentials,
                   .reconnect_timeout = options.reconnect_timeout});
@@ -413,7 +416,11 @@ SupervisorResult tend(const AgentOptions& options) {
     const std::vector<std::string> more = options.more_words(link.brief());
     workers.command.insert(workers.command.end(), more.begin(), more.end());
   }
-  return keep(workers, link, group_of(workers, options.coordinator, credentials), inbox);
+  log::info(fmt::format("found the run at {}, which tells of its steps there; workers of this host: {}",
+                        address, workers.workers));
+  SupervisorResult result = keep(workers, link, group_of(workers, options.coordinator, credentials), inbox);
+  if (result.finished) log::info(fmt::format("the run at {} has ended", address));
+  return result;
 }
 
 }  // namespace lockstep::elastic

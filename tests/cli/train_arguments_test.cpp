@@ -45,6 +45,14 @@ TEST(TrainArguments, ThatThereAreNotAreRefusedWithTheOneThatWasMeant) {
             "unknown flag of lockstep train '-x': `lockstep train --help` lists them");
 }
 
+TEST(TrainArguments, AskForHelpAnywhereButAsTheValueOfAKey) {
+  for (const Words& words :
+       {Words{"run.toml", "-h"}, {"--workers", "2", "--help"}, {"--help", "--workres"}}) {
+    EXPECT_TRUE(split_arguments("train", words).asks_for_help);
+  }
+  EXPECT_FALSE(split_arguments("train", Words{"run.toml", "--job.description", "-h"}).asks_for_help);
+}
+
 TEST(TrainArguments, HaveOneRunFile) {
   EXPECT_EQ(
       refusal({"run.toml", "other.toml"}),

@@ -107,6 +107,11 @@ TEST_F(Agent, AddsWorkersAndMayDieAndBeReplaced) {
   expect_whole("agent", program.finish());
   const Finished of_agent = another.finish();
   EXPECT_EQ(of_agent.exit_code, 0) << of_agent.error_output;
+  for (const char* told : {"waiting for the run at {}, up to 60 s\n",
+                           "found the run at {}, which tells of its steps there; workers of this host: 2\n",
+                           "the run at {} has ended\n"}) {
+    EXPECT_THAT(of_agent.error_output, HasSubstr(fmt::format(fmt::runtime(told), listening())));
+  }
 }
 
 TEST_F(Agent, OfAKilledWorkerTellsTheRunHowItEnded) {

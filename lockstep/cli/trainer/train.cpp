@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <csignal>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/output.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/trainer/rank.h"
 #include "lockstep/cli/trainer/run_claim.h"
@@ -124,9 +126,16 @@ void ignore_signal_without_meaning() {
   std::signal(SIGUSR2, SIG_IGN);
 }
 
-int train(Arguments given) {
-  ignore_signal_without_meaning();
+// Asked for behind other words; the parser sees it only before them.
+int show_help(const CLI::App& command) {
+  print(std::cout, command.help("lockstep"));
+  return kDone;
+}
+
+int train(Arguments given, const CLI::App& command) {
   const TrainArguments arguments = split_arguments("train", given);
+  if (arguments.asks_for_help) return show_help(command);
+  ignore_signal_without_meaning();
   if (arguments.join) throw UsageError("--join is for `lockstep agent`; `lockstep train` has --listen");
   spec::PlacedRun placed = spec::load_placed_run(arguments.file, arguments.key_flags);
   // Whoever has started a member has settled everything. What the run was begun with may be gone.
@@ -145,9 +154,10 @@ int train(Arguments given) {
                      [&](const comm::Communicator& world) { return train_in_one_world(placed, world); });
 }
 
-int agent(Arguments given) {
-  ignore_signal_without_meaning();
+int agent(Arguments given, const CLI::App& command) {
   const TrainArguments arguments = split_arguments("agent", given);
+  if (arguments.asks_for_help) return show_help(command);
+  ignore_signal_without_meaning();
   if (!arguments.join) {
     throw UsageError(
         "no run to join: give the address that `lockstep train --listen` has, as in --join node1:29400");
@@ -156,11 +166,12 @@ int agent(Arguments given) {
   return tend(run, {arguments.file, arguments.key_flags, std::max(1, arguments.workers)}, *arguments.join);
 }
 
+// The flags of a command are beside those of the keys, so the parser does not know of them.
 class TrainUsage : public CLI::Formatter {
  public:
   explicit TrainUsage(std::string flags) : flags_(std::move(flags)) {}
   std::string make_usage(const CLI::App*, std::string name) const override {
-    return fmt::format("Usage: {} RUN.toml {} [--SECTION.KEY VALUE ...]\n\n", name, flags_);
+    return fmt::format("Usage: {} RUN.toml {} [--SECTION.KEY VALUE ...]\n", name, flags_);
   }
 
  private:
@@ -172,45 +183,43 @@ class TrainUsage : public CLI::Formatter {
 void add_train(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("train", kTrainSummary);
   command->prefix_command();
-  command->formatter(std::make_shared<TrainUsage>("[--workers N] [--listen ADDRESS:PORT]"));
-  command->footer(
-      "Every key of the run file is also a flag, as in --training.steps 200 (docs/configuration.md lists "
-      "them).\n"
-      "--workers starts that many ranks on this host; under torchrun, mpirun or srun the ranks come from "
-      "there.\n"
-      "--parallelism.pipeline P cuts the model into P stages, each on a P-th of the workers "
-      "(docs/parallelism.md).\n"
-      "--parallelism.tensor T has T workers compute each layer together. One of the two can be -1: the "
-      "workers that the other axes leave.\n"
-      "The same run gives the same losses and weights, bit for bit, on any number of workers, stages and "
-      "shares of layers that have its lanes and tensor lanes.\n"
-      "Checkpoints are in the folder of the run; --resume auto goes on with the newest good one, on any "
-      "layout, "
-      "and --resume PATH\nwith another. --init-from PATH begins a new run with the weights of a checkpoint "
-      "or a "
-      "Hugging Face folder.\n"
-      "When a worker is killed or lost, the others go on after the same step, and it is started again "
-      "(elastic.enabled).\n"
-      "--listen lets `lockstep agent` on other hosts add workers; except on loopback it needs a secret "
-      "(lockstep keygen).\n"
-      "Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end all ranks after the same step with a checkpoint, and with "
-      "exit code 75;\nthose that are ignored at the start, as SIGHUP under nohup, do not.");
-  command->callback(
-      [&invocation] { invocation.action = [&invocation] { return train(invocation.trailing); }; });
+  command->formatter(std::make_shared<TrainUsage>("[FLAGS]"));
+  command->footer(R"(Flags:
+  -n, --workers N             Start so many ranks on this host; under torchrun, mpirun or srun they come from there
+  --listen ADDRESS:PORT       Let `lockstep agent` on other hosts add workers; except on loopback it needs a secret
+                              (lockstep keygen)
+  --resume auto | PATH        Go on with the newest good checkpoint of the run's folder, or with another one,
+                              on any layout (checkpoint.resume)
+  --init-from PATH            Begin a new run with the weights of a checkpoint or of a Hugging Face folder
+                              (checkpoint.initial_load_path)
+  --SECTION.KEY VALUE         Any key of the run file, as in --training.steps 200 (docs/configuration.md lists them)
+
+Layouts (docs/parallelism.md): --parallelism.pipeline P cuts the model into P stages, --parallelism.tensor T has T
+workers compute each layer together, and the rest of the workers share the batch; one of the two can be -1: what
+the other axes leave. The same run gives the same losses and weights, bit for bit, on any of them that have its
+lanes and tensor lanes.
+
+When a worker is killed or lost, the others go on after the same step, and it is started again (elastic.enabled).
+Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end all ranks after the same step with a checkpoint and with exit code 75;
+those that are ignored at the start, as SIGHUP under nohup, do not.)");
+  command->callback([&invocation, command] {
+    invocation.action = [&invocation, command] { return train(invocation.trailing, *command); };
+  });
 }
 
 void add_agent(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("agent", kAgentSummary);
   command->prefix_command();
   command->formatter(std::make_shared<TrainUsage>("--join ADDRESS:PORT [--workers N]"));
-  command->footer(
-      "Starts workers on this host for a run that `lockstep train --listen ADDRESS:PORT` began on another, "
-      "and "
-      "starts\nthem again when they are lost. The run file, its data and the folder of the run must be the "
-      "same "
-      "here, the secret too.");
-  command->callback(
-      [&invocation] { invocation.action = [&invocation] { return agent(invocation.trailing); }; });
+  command->footer(R"(Flags:
+  --join ADDRESS:PORT         Where `lockstep train --listen` began the run; a minute is waited for it
+  -n, --workers N             Keep so many workers going on this host, and start them again when they are lost
+  --SECTION.KEY VALUE         The same keys as the run was begun with
+
+The run file, its data and the folder of the run must be the same here, the secret too.)");
+  command->callback([&invocation, command] {
+    invocation.action = [&invocation, command] { return agent(invocation.trailing, *command); };
+  });
 }
 
 }  // namespace lockstep::cli

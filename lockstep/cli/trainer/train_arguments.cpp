@@ -108,6 +108,9 @@ TrainArguments split_arguments(const std::string& command, Arguments arguments) 
     }
   }
   spec::SplitArguments parts = spec::split_key_flags(others);
+  split.asks_for_help =
+      std::ranges::any_of(parts.others, [](const auto& word) { return word == "--help" || word == "-h"; });
+  if (split.asks_for_help) return split;
   split.key_flags = std::move(parts.key_flags);
   split.file = file_in(command, parts.others);
   return split;
