@@ -13,6 +13,7 @@
 #include "lockstep/spec/presets.h"
 #include "lockstep/spec/refuse.h"
 #include "lockstep/spec/setting.h"
+#include "lockstep/spec/write.h"
 
 namespace lockstep::spec {
 namespace {
@@ -67,12 +68,35 @@ void prefer_flags(std::span<const Setting> flags, Checkpoint& checkpoint) {
   if (begins && !resumes) checkpoint.resume = "";
 }
 
+// Whoever names a preset by a flag means that model: the file may not replace a part of it unsaid. Dropout is
+// no part of it.
+void require_whole_preset(std::span<const Setting> file, std::span<const Setting> flags, const RunSpec& run) {
+  const RunSpec meant = filled_run(flags);
+  if (meant.model.preset.empty()) return;
+  std::vector<std::string> replaced;
+  std::string first;  // where
+  for (const Setting& setting : file) {
+    const Key& key = *setting.key;
+    const bool is_part = key.section == "model" && key.name != "dropout";
+    if (!is_part || key.get(run) == key.get(meant)) continue;
+    if (replaced.empty()) first = setting.place;
+    replaced.push_back(fmt::format("{} is {}, not {}", key.full_name(), text_of(key, key.get(run)),
+                                   text_of(key, key.get(meant))));
+  }
+  if (replaced.empty()) return;
+  refuse(first, fmt::format("--model.preset {} is another model than the file says: {}; remove the lines, or "
+                            "give what shall differ as flags too",
+                            meant.model.preset, fmt::join(replaced, ", ")));
+}
+
 PlacedRun parse_placed_run(std::string_view text, const std::string& file,
                            std::span<const std::string> key_flags) {
   std::vector<Setting> settings = read_file_text(text, file);
   const std::vector<Setting> flags = read_flags(key_flags);
+  const std::size_t in_file = settings.size();
   settings.insert(settings.end(), flags.begin(), flags.end());
   PlacedRun placed = {filled_run(settings), places_of(settings)};
+  require_whole_preset(std::span(settings).first(in_file), flags, placed.run);
   prefer_flags(flags, placed.run.checkpoint);
   check_effects(placed.run, placed.places);
   check_run(placed.run, placed.places);

@@ -12,9 +12,10 @@
 namespace lockstep::spec {
 
 // The run that a file and flags describe: a flag comes before the file, the file before the preset, the
-// preset before the defaults; so does --resume PATH before an --init-from of the file, and the other way
-// round. What follows from other keys is filled in, and keys that contradict each other are refused.
-// UsageError names the place, the key, and what to do.
+// preset before the defaults (a file that replaces a part of a preset which a flag names is refused); so does
+// --resume PATH before an --init-from of the file, and the other way round. What follows from other keys is
+// filled in, and keys that contradict each other are refused. UsageError names the place, the key, and what
+// to do.
 RunSpec load_run(const std::filesystem::path& file, std::span<const std::string> key_flags = {});
 
 // The same with the places of its keys, for what shows only once the number of workers is known.

@@ -15,10 +15,10 @@ constexpr std::string_view kIntroduction =
 
 A run file is TOML. Every key below is also a flag, `--section.key value` or `--section.key=value`: a text as it
 is, everything else as in TOML, and a list also as `a,b,c`. A flag comes before the file, the file before the
-preset of the model, the preset before the default. Paths are relative to the current folder. An unknown key, a
-wrong type, a value out of its range and keys that contradict each other end the program with exit code 2 and a
-sentence that names the place. So does a key that others leave without effect (`only with`, `not with`), unless it
-is set to what it would be anyway.
+preset of the model, the preset before the default. A file that says otherwise than a preset which is given as a flag
+(but for dropout) is refused. Paths are relative to the current folder. An unknown key, a wrong type, a value out of
+its range and keys that contradict each other end the program with exit code 2 and a sentence that names the place.
+So does a key that others leave without effect (`only with`, `not with`), unless it is set to what it would be anyway.
 
 ```toml
 [job]

@@ -15,7 +15,9 @@
 namespace lockstep::spec {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::string_view kWhole = R"(
@@ -103,6 +105,35 @@ TEST(ParseRun, PutsFlagsBeforeTheFileAndTheFileBeforeThePreset) {
   EXPECT_EQ(run.model.width, 768);
   EXPECT_EQ(run.model.layers, 3);
   EXPECT_EQ(run.training.steps, 7);
+}
+
+TEST(ParseRun, AFileReplacesNothingUnsaidOfAPresetThatAFlagNames) {
+  const std::string file = "[model]\nname = \"llama\"\nlayers = 6\nwidth = 384\ndropout = 0.1\n";
+  const std::vector<std::string> preset = {"--model.preset", "llama3-8b"};
+  EXPECT_EQ(
+      test::error_of<UsageError>([&] { (void)parse_run(file, "run.toml", preset); }),
+      "run.toml:3: --model.preset llama3-8b is another model than the file says: model.layers is 6, not "
+      "32, model.width is 384, not 4096; remove the lines, or give what shall differ as flags too");
+  const std::vector<std::string> both = {"--model.preset", "llama3-8b", "--model.layers", "2"};
+  EXPECT_THAT(test::error_of<UsageError>([&] { (void)parse_run(file, "run.toml", both); }),
+              AllOf(HasSubstr("run.toml:4: "), Not(HasSubstr("model.layers"))));
+  const RunSpec run = parse_run("[model]\nlayers = 6\ndropout = 0.1\n", "run.toml", both);
+  EXPECT_EQ(run.model.layers, 2);
+  EXPECT_EQ(run.model.width, 4096);
+  EXPECT_EQ(run.model.dropout, 0.1);
+  const std::string same =
+      "[model]\npreset = \"gpt2-124m\"\nlayers = 32\nhead_width = 0\nmax_seq_len = 8192\n";
+  EXPECT_EQ(parse_run(same, "run.toml", preset).model.layers, 32);
+}
+
+TEST(ParseRun, APresetThatAFlagNamesIsAlsoWhereItEqualsADefault) {
+  const std::vector<std::string> preset = {"--model.preset", "llama-tiny"};
+  EXPECT_THAT(
+      test::error_of<UsageError>([&] { (void)parse_run("[model]\nlayers = 12\n", "run.toml", preset); }),
+      HasSubstr("model.layers is 12, not 6"));
+  EXPECT_THAT(
+      test::error_of<UsageError>([&] { (void)parse_run("[model]\nname = \"gpt\"\n", "run.toml", preset); }),
+      HasSubstr("model.name is gpt, not llama"));
 }
 
 TEST(ParseRun, LetsHeadsOfAPresetBeChanged) {
