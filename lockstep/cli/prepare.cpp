@@ -176,6 +176,18 @@ std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
         fmt::format("wrote {0}_validation.bin and .idx: {1}, {2}\n", flags.output,
                     counted(done.validation.documents, "document"), counted(done.validation.tokens, "token"));
   }
+  if (flags.train_tokenizer && tokenizer.vocab_size() < flags.vocab_size) {
+    text += fmt::format(
+        "the text that the tokenizer learnt from gives no more than these {} tokens of the {} that "
+        "--vocab-size asks for\n",
+        tokenizer.vocab_size(), flags.vocab_size);
+  }
+  if (flags.validation > 0 && done.validation.documents == 0) {
+    text += fmt::format(
+        "{} has no document and cannot be used: choose a larger --validation, or cut plain text into more "
+        "documents with --document-lines\n",
+        data::validation_prefix_of(options));
+  }
   if (old_validation) {
     text += fmt::format(
         "{0}.bin of before is still there: its tokens may be of another tokenizer; give --validation to "
@@ -254,11 +266,11 @@ void add_prepare(CLI::App& app, Invocation& invocation) {
   command
       ->add_option("--document-lines", flags->document_lines,
                    "Lines of plain text that make a document (default: the file is one)")
-      ->check(whole_number(0, std::int64_t{1} << 62));
+      ->check(whole_number(1, std::int64_t{1} << 62));
   command->add_option("--format", flags->format, "text, jsonl or auto (default: by the name)");
   command->add_option("--json-key", flags->json_key, "Where JSON lines hold the text (default: text)");
   command->add_option("--threads", flags->threads, "Threads to use (default: all cores)")
-      ->check(whole_number(0, 1024));
+      ->check(whole_number(1, 1024));
   command->add_flag("--json", flags->json, "Print the summary as JSON");
   command->callback([flags, &invocation] { invocation.action = [flags] { return prepare(*flags); }; });
 }

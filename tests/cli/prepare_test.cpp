@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,6 +23,7 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class PreparedPipe : public ::testing::Test {
  protected:
@@ -53,6 +55,16 @@ TEST_F(PreparedPipe, IsGzipOrJson) {
   EXPECT_EQ(tokens(), "onetwo");
 }
 
+TEST_F(PreparedPipe, WhatIsEmptyIsSaid) {
+  const Finished finished = prepare("printf one", "--validation 0.00001");
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(
+      finished.output,
+      HasSubstr(prefix_ + "_validation has no document and cannot be used: choose a larger --validation, or "
+                          "cut plain text into more documents with --document-lines\n"));
+  EXPECT_THAT(prepare("printf one").output, Not(HasSubstr("no document")));
+}
+
 TEST_F(PreparedPipe, BadTextIsNamed) {
   expect_refusal(prepare(R"(printf 'ab\377')"), 65, "standard input at byte 2: the byte 0xFF");
 }
@@ -63,6 +75,17 @@ TEST_F(PreparedPipe, TrainsNoTokenizer) {
       "--output '" +
       prefix_ + "'");
   expect_refusal(finished, 2, "a tokenizer cannot be trained on standard input: put the text into a file");
+}
+
+TEST_F(PreparedPipe, ATextThatGivesNoLargeVocabularyIsSaid) {
+  const auto of_size = [&](int tokens) {
+    return run_shell(
+        fmt::format("printf 'abab' > {0}.txt; \"$LOCKSTEP\" prepare {0}.txt --train-tokenizer "
+                    "--vocab-size {1} --output {0}",
+                    prefix_, tokens));
+  };
+  EXPECT_THAT(of_size(1000).output, HasSubstr("tokens of the 1000 that --vocab-size asks for\n"));
+  EXPECT_THAT(of_size(257).output, Not(HasSubstr("--vocab-size")));
 }
 
 // While text comes, and while it is waited for.
