@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/cli/exit_codes.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/errors.h"
+#include "lockstep/cli/printable.h"
 
 namespace lockstep::cli {
 namespace {
@@ -14,15 +16,7 @@ constexpr std::string_view kNoMemory =
     "-v, "
     "ulimit -u, control group)";
 
-std::string one_line(std::string_view text) {
-  std::string line;
-  for (char c : text) line += c == '\n' ? ' ' : c;
-  return line;
-}
-
-}  // namespace
-
-Verdict verdict_on(const std::exception_ptr& error) {
+Verdict raw_verdict_on(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Interrupted& raised) {
@@ -30,17 +24,26 @@ Verdict verdict_on(const std::exception_ptr& error) {
   } catch (const WorkerFailed& raised) {
     return {raised.exit_code(), raised.what()};
   } catch (const OutputError& raised) {
-    return {kOutputLost, one_line(raised.what())};
+    return {kOutputLost, raised.what()};
   } catch (const InternalError& raised) {
-    return {kInternal, one_line(raised.what())};
+    return {kInternal, raised.what()};
   } catch (const std::exception& raised) {
     const int code = exit_code_of(raised);
     if (is_lack_of_memory(raised)) return {code, std::string(kNoMemory)};
-    if (code != kInternal) return {code, one_line(raised.what())};
-    return {code, "internal error: " + one_line(raised.what()) + "; please report this"};
+    if (code != kInternal) return {code, raised.what()};
+    return {code, std::string("internal error: ") + raised.what() + "; please report this"};
   } catch (...) {
     return {kInternal, "internal error of an unknown kind; please report this"};
   }
+}
+
+}  // namespace
+
+Verdict verdict_on(const std::exception_ptr& error) {
+  Verdict verdict = raw_verdict_on(error);
+  std::ranges::replace(verdict.sentence, '\n', ' ');
+  verdict.sentence = printable(verdict.sentence);
+  return verdict;
 }
 
 }  // namespace lockstep::cli

@@ -17,6 +17,7 @@
 #include "lockstep/base/signal_handler.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/exit_codes.h"
+#include "lockstep/cli/printable.h"
 #include "lockstep/rendezvous/open_files.h"
 #include "lockstep/rendezvous/signal_inbox.h"
 
@@ -99,7 +100,7 @@ void Interruption::watch() {
     if (::read(signals_.get(), &number, 1) != 1 || number == 0) return;
   }
   leave_to_kernel();  // nobody may read what comes now, and a second wish should end that
-  std::cerr << "lockstep: " << Interrupted(signal_, what_remains()).what() << "\n" << std::flush;
+  std::cerr << "lockstep: " << printable(Interrupted(signal_, what_remains()).what()) << "\n" << std::flush;
   std::_Exit(kSignalBase + signal_);
 }
 

@@ -51,5 +51,17 @@ TEST(ExitCodes, ASentenceIsOneLine) {
   EXPECT_EQ(verdict_for<UsageError>("two\nlines").sentence, "two lines");
 }
 
+TEST(ExitCodes, ATerminalObeysNothingInASentence) {
+  EXPECT_EQ(verdict_for<UsageError>("no file a\x1b[31m\x7f\xff.toml").sentence,
+            "no file a\\x1b[31m\\x7f\\xff.toml");
+  EXPECT_EQ(verdict_for<DataError>("Gr\u00fc\u00dfe \u65e5 \u009b half of it: \xe6\x97").sentence,
+            "Gr\u00fc\u00dfe \u65e5 \\xc2\\x9b half of it: \\xe6\\x97");
+  EXPECT_EQ(verdict_for<UsageError>("\u202eturned").sentence, "\\xe2\\x80\\xaeturned");
+  EXPECT_EQ(verdict_on(std::make_exception_ptr(Interrupted(2, "a\x1b]0;b\a is there"))).sentence,
+            "interrupted by SIGINT: a\\x1b]0;b\\x07 is there");
+  EXPECT_EQ(verdict_on(std::make_exception_ptr(WorkerFailed(2, "rank 0: \xff"))).sentence, "rank 0: \\xff");
+  EXPECT_EQ(verdict_for<std::runtime_error>("\x80").sentence, "internal error: \\x80; please report this");
+}
+
 }  // namespace
 }  // namespace lockstep::cli

@@ -11,6 +11,7 @@
 #include "lockstep/cli/checkpoint/json.h"
 #include "lockstep/cli/checkpoint/progress_values.h"
 #include "lockstep/cli/checkpoint/text.h"
+#include "lockstep/cli/printable.h"
 
 namespace lockstep::cli {
 namespace {

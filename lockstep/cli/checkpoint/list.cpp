@@ -10,6 +10,7 @@
 #include "lockstep/checkpoint/store/reader.h"
 #include "lockstep/cli/checkpoint/json.h"
 #include "lockstep/cli/checkpoint/text.h"
+#include "lockstep/cli/printable.h"
 
 namespace lockstep::cli {
 namespace {
@@ -24,7 +25,7 @@ ListedCheckpoint look_at(const std::string& path, std::int64_t step) {
     listed.step = manifest.progress.step;
     for (const checkpoint::ShardFile& file : manifest.files) listed.bytes += file.bytes;
     listed.tensors = manifest.tensors.size();
-    listed.loss = manifest.progress.loss;
+    if (manifest.progress.step > 0) listed.loss = manifest.progress.loss;
     listed.written_by = manifest.written_by;
   } catch (const DataError& error) {
     listed.problem = error.what();
@@ -76,9 +77,10 @@ std::string list_text(const std::vector<ListedCheckpoint>& checkpoints) {
   for (std::size_t i = 0; i < checkpoints.size(); ++i) {
     const ListedCheckpoint& one = checkpoints[i];
     if (one.problem.empty()) {
-      text += fmt::format("{} {:>10} {:>9} {:>7} {:>9.4f}  {:<{}}  {}\n", i == newest ? '*' : ' ', one.step,
-                          rounded_size(one.bytes), one.tensors, one.loss, printable(one.written_by), width,
-                          one.path);
+      text +=
+          fmt::format("{} {:>10} {:>9} {:>7} {:>9}  {:<{}}  {}\n", i == newest ? '*' : ' ', one.step,
+                      rounded_size(one.bytes), one.tensors, one.loss ? fmt::format("{:.4f}", *one.loss) : "-",
+                      printable(one.written_by), width, one.path);
     } else {
       text += fmt::format("! {:>10} cannot be used: {} ({})\n", one.step, printable(one.problem), one.path);
     }
@@ -96,7 +98,7 @@ std::string list_json(const std::vector<ListedCheckpoint>& checkpoints) {
       entry.update({{"newest", i == newest},
                     {"bytes", one.bytes},
                     {"tensors", one.tensors},
-                    {"loss", json_number(one.loss)},
+                    {"loss", one.loss ? json_number(*one.loss) : Json()},
                     {"written_by", one.written_by}});
     } else {
       entry["problem"] = one.problem;

@@ -3,6 +3,9 @@
 // `lockstep checkpoint ls`: what there is.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +20,7 @@ struct ListedCheckpoint {
   // The rest only without a problem.
   std::uint64_t bytes = 0;
   std::size_t tensors = 0;
-  double loss = 0;
+  std::optional<double> loss = {};  // none before the first step
   std::string written_by;
 };
 

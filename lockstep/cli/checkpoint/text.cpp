@@ -8,12 +8,6 @@
 
 namespace lockstep::cli {
 
-std::string printable(std::string_view text) {
-  std::string result;
-  for (const char c : text) result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return result;
-}
-
 std::string rounded_size(std::uint64_t bytes) {
   constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto number = static_cast<double>(bytes);
