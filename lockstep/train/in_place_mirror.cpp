@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/log.h"
 #include "lockstep/kernels/compute/update/split.h"
@@ -18,7 +20,7 @@
 namespace lockstep::train {
 namespace {
 
-// An owner that still moves is through with an update long before.
+// An owner that was seen to move is through with the update of a bucket long before.
 constexpr std::chrono::seconds kLongestUpdate{5};
 
 // For ranks to hear of each other's memory, which takes them no time.
@@ -29,6 +31,14 @@ constexpr transport::Place kNowhere = {.segment = std::numeric_limits<std::uint3
 
 Bytes bytes_of(const MirroredShare& share, int quantity, std::size_t bucket) {
   return std::as_writable_bytes(share.of(quantity, bucket));
+}
+
+// Why it cannot be used; empty: it can.
+std::string problem_of(const JournalReader::Copied& copied) {
+  using enum JournalReader::Copied::State;
+  if (copied.state == of_another_update) return "it is not of the last step, nor of the one before";
+  if (copied.state == changed) return "a bit of it has changed since its last update";
+  return "";
 }
 
 }  // namespace
@@ -158,7 +168,9 @@ std::span<const MirroredShare> InPlaceMirror::shares(std::span<const Rank> gone)
       shares_.push_back(read(owner, shown));
     } catch (const DataError& error) {
       log::warning(
-          fmt::format("what rank {} has left of the state cannot be used: {}", shown.in_world, error.what()));
+          fmt::format("what rank {} has left of the state cannot be used: {}; if nobody else has it, the run "
+                      "goes on from its newest checkpoint",
+                      shown.in_world, error.what()));
     }
   }
   return shares_;
@@ -167,15 +179,11 @@ std::span<const MirroredShare> InPlaceMirror::shares(std::span<const Rank> gone)
 // DataError when it is not whole.
 MirroredShare InPlaceMirror::read(Rank owner, const Shown& shown) const {
   MirroredShare share(owner, holding_, weights_.quantities());
-  const Deadline deadline = Deadline::after(kLongestUpdate);
-  for (std::size_t bucket = 0; bucket < share.shares().size(); ++bucket) {
-    read(shown, bucket, share, deadline);
-  }
+  for (std::size_t bucket = 0; bucket < share.shares().size(); ++bucket) read(shown, bucket, share);
   return share;
 }
 
-void InPlaceMirror::read(const Shown& shown, std::size_t bucket, const MirroredShare& share,
-                         const Deadline& deadline) const {
+void InPlaceMirror::read(const Shown& shown, std::size_t bucket, const MirroredShare& share) const {
   const JournalReader& journal = shown.journal;
   const std::size_t elements = journal.shape().elements(bucket);
   // Values in fp32 may be in halves: these come here first.
@@ -188,23 +196,26 @@ void InPlaceMirror::read(const Shown& shown, std::size_t bucket, const MirroredS
   for (int quantity = 1; quantity < weights_.quantities(); ++quantity) {
     to.push_back(bytes_of(share, quantity, bucket));
   }
-  for (; !deadline.passed(); std::this_thread::yield()) {
-    const std::uint64_t progress = journal.progress(bucket);
-    const std::optional<std::size_t> first =
-        journal.copy(bucket, progress, updates_, shown.arrays[bucket], to);
-    if (first && weights_.dtype() == DType::bf16) kernels::join(working, lower, share.of(0, bucket));
-    if (first && *first < elements) {
+  std::string problem;  // counts when what was read is of one moment
+  const auto read_once = [&](std::uint64_t progress) {
+    const JournalReader::Copied copied = journal.copy(bucket, progress, updates_, shown.arrays[bucket], to);
+    problem = problem_of(copied);
+    if (!problem.empty()) return;
+    if (weights_.dtype() == DType::bf16) kernels::join(working, lower, share.of(0, bucket));
+    if (copied.first == elements) return;
+    try {
       const ConstBytes gradients =
           memory_of(share.owner(), journal.gradients(bucket), elements * sizeof(float), alignof(float));
-      share.update(how_, holding_.layout, bucket, *first,
+      share.update(how_, holding_.layout, bucket, copied.first,
                    {reinterpret_cast<const float*>(gradients.data()), elements}, gradient_scale_);
+    } catch (const DataError& error) {
+      problem = fmt::format("its last update lacks the gradients: {}", error.what());
     }
-    // Otherwise its owner still moves, and what was read is of different moments.
-    if (journal.progress(bucket) != progress) continue;
-    if (!first) throw DataError("a bit of it has changed since its last update, or that is another one");
-    return;
+  };
+  if (!journal.in_one_moment(bucket, kLongestUpdate, read_once)) {
+    throw DataError(fmt::format("its worker was still updating it after {} s", kLongestUpdate.count()));
   }
-  throw DataError(fmt::format("it changes for more than {} s", kLongestUpdate.count()));
+  if (!problem.empty()) throw DataError(problem);
 }
 
 }  // namespace lockstep::train

@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "lockstep/base/deadline.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/train/mirror.h"
 #include "lockstep/train/update_journal.h"
@@ -42,8 +41,7 @@ class InPlaceMirror final : public Mirror {
   ConstBytes memory_of(Rank owner, transport::Place place, std::size_t bytes, std::size_t alignment) const;
 
   MirroredShare read(Rank owner, const Shown& shown) const;
-  void read(const Shown& shown, std::size_t bucket, const MirroredShare& share,
-            const Deadline& deadline) const;
+  void read(const Shown& shown, std::size_t bucket, const MirroredShare& share) const;
 
   const Holding& holding_;
   Weights& weights_;

@@ -5,8 +5,11 @@
 #include <atomic>
 #include <cstring>
 #include <numeric>
+#include <optional>
+#include <thread>
 #include <utility>
 
+#include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
 #include "lockstep/kernels/compute/threads.h"
@@ -208,15 +211,27 @@ transport::Place JournalReader::gradients(std::size_t bucket) const {
   return at<transport::Place>(shape_.gradients(bucket));
 }
 
-std::optional<std::size_t> JournalReader::copy(std::size_t bucket, std::uint64_t word, std::uint64_t update,
-                                               const ConstShareArrays& from, const ShareArrays& to) const {
+bool JournalReader::in_one_moment(std::size_t bucket, std::chrono::nanoseconds longest,
+                                  const std::function<void(std::uint64_t progress)>& read) const {
+  for (std::optional<Deadline> deadline;; std::this_thread::yield()) {
+    const std::uint64_t before = progress(bucket);
+    read(before);
+    if (progress(bucket) == before) return true;
+    if (!deadline) deadline = Deadline::after(longest);
+    if (deadline->passed()) return false;
+  }
+}
+
+JournalReader::Copied JournalReader::copy(std::size_t bucket, std::uint64_t word, std::uint64_t update,
+                                          const ConstShareArrays& from, const ShareArrays& to) const {
+  using enum Copied::State;
   const Progress progress = from_word(word);
   const std::size_t chunks = shape_.chunks(bucket);
-  if (chunks == 0) return 0;  // nobody writes down how far that has come
+  if (chunks == 0) return {};  // nobody writes down how far that has come
   const bool is_of_update = progress.update == update;
   const bool is_of_the_one_before =
       progress.update + 1 == update && progress.chunks == chunks && !progress.is_saved;
-  if (progress.chunks > chunks || (!is_of_update && !is_of_the_one_before)) return std::nullopt;
+  if (progress.chunks > chunks || (!is_of_update && !is_of_the_one_before)) return {of_another_update};
   const std::size_t updated = is_of_update ? progress.chunks : 0;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     const Range elements = shape_.elements_of(bucket, chunk);
@@ -229,9 +244,9 @@ std::optional<std::size_t> JournalReader::copy(std::size_t bucket, std::uint64_t
     }
     const std::uint64_t sum =
         at<std::uint64_t>(shape_.sum(bucket, chunk, chunk < updated ? update : update - 1));
-    if (sum_of(shape_, elements, to) != sum) return std::nullopt;
+    if (sum_of(shape_, elements, to) != sum) return {changed};
   }
-  return std::min(updated * shape_.chunk(), shape_.elements(bucket));
+  return {whole, std::min(updated * shape_.chunk(), shape_.elements(bucket))};
 }
 
 }  // namespace lockstep::train

@@ -6,10 +6,10 @@
 // what a chunk was is kept until it is updated.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -107,11 +107,23 @@ class JournalReader {
   std::uint64_t progress(std::size_t bucket) const;
   transport::Place gradients(std::size_t bucket) const;
 
-  // Copies a bucket as it was when its progress was `progress`. Returns from which element on it lacks
-  // `update`; none when it is not one of that update and the one before, or a bit of it has changed by
-  // itself.
-  std::optional<std::size_t> copy(std::size_t bucket, std::uint64_t progress, std::uint64_t update,
-                                  const ConstShareArrays& from, const ShareArrays& to) const;
+  // Calls read(progress) once, and again until what it has read is of one moment: however long that takes
+  // when the owner is at rest. False when the owner was seen to go on for longer than `longest`.
+  bool in_one_moment(std::size_t bucket, std::chrono::nanoseconds longest,
+                     const std::function<void(std::uint64_t progress)>& read) const;
+
+  struct Copied {
+    enum class State {
+      whole,
+      of_another_update,  // not of that one, nor as the one before has left it
+      changed,            // a bit of it has, by itself
+    };
+    State state = State::whole;
+    std::size_t first = 0;  // from this element on a whole one lacks the update
+  };
+  // Copies a bucket as it was when its progress was `progress`.
+  Copied copy(std::size_t bucket, std::uint64_t progress, std::uint64_t update, const ConstShareArrays& from,
+              const ShareArrays& to) const;
 
  private:
   template <typename T>

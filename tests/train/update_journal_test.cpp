@@ -4,6 +4,7 @@
 #include "lockstep/train/update_journal.h"
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -16,7 +17,12 @@
 namespace lockstep::train {
 namespace {
 
+using namespace std::chrono_literals;
+
 struct Killed {};
+
+using Copied = JournalReader::Copied;
+using State = Copied::State;
 
 // The state of some buckets, with a value of two bytes and one of four for each element.
 class Share {
@@ -102,10 +108,11 @@ class UpdateJournals : public ::testing::TestWithParam<int> {
     const JournalReader reader(shape_, journal_.memory());
     Share copy(shape_, 99);
     for (std::size_t bucket = 0; bucket < shape_.buckets(); ++bucket) {
-      const std::optional<std::size_t> first = reader.copy(bucket, reader.progress(bucket), update,
-                                                           share_.const_arrays(bucket), copy.arrays(bucket));
-      if (!first) return std::nullopt;
-      copy.update(bucket, {*first, shape_.elements(bucket)});
+      const Copied copied = reader.copy(bucket, reader.progress(bucket), update, share_.const_arrays(bucket),
+                                        copy.arrays(bucket));
+      problem_ = copied.state;
+      if (problem_ != State::whole) return std::nullopt;
+      copy.update(bucket, {copied.first, shape_.elements(bucket)});
     }
     return copy;
   }
@@ -123,6 +130,7 @@ class UpdateJournals : public ::testing::TestWithParam<int> {
   JournalShape shape_{{0, 1, 3 * chunk_ + 1, 2 * chunk_}, {2, 4}, chunk_};
   UpdateJournal journal_{shape_, alone_.allocate(shape_.bytes())};
   Share share_{shape_, 7};
+  State problem_ = State::whole;  // of what was read last
 };
 
 INSTANTIATE_TEST_SUITE_P(Threads, UpdateJournals, ::testing::Values(1, 2, 3));
@@ -168,7 +176,9 @@ TEST_P(UpdateJournals, OnlyOneUpdateCanBeMissing) {
   update();
   update();
   EXPECT_FALSE(read(1));
+  EXPECT_EQ(problem_, State::of_another_update);
   EXPECT_FALSE(read(4));
+  EXPECT_EQ(problem_, State::of_another_update);
   EXPECT_THROW(update([](std::size_t bucket, auto...) { return bucket == 2; }), Killed);
   EXPECT_TRUE(read(3));
   EXPECT_FALSE(read(4)) << "the one before is not complete";
@@ -182,9 +192,11 @@ TEST_P(UpdateJournals, ABitThatChangesIsFoundEvenAfterLaterUpdates) {
   EXPECT_FALSE(is_intact());
   EXPECT_FALSE(read(1));
   EXPECT_FALSE(read(2));
+  EXPECT_EQ(problem_, State::changed);
   for (int i = 0; i < 3; ++i) update();
   EXPECT_FALSE(is_intact());
   EXPECT_FALSE(read(4));
+  EXPECT_EQ(problem_, State::changed);
 }
 
 TEST_P(UpdateJournals, ABitThatChangesInWhatIsSavedIsFound) {
@@ -211,7 +223,8 @@ TEST_P(UpdateJournals, NonsenseForProgressIsNotFollowed) {
   const JournalReader reader(shape_, journal_.memory());
   Share copy(shape_, 1);
   for (const std::uint64_t word : {~std::uint64_t{0}, std::uint64_t{1} << 31, std::uint64_t{1} << 63}) {
-    EXPECT_EQ(reader.copy(2, word, word >> 32, share_.const_arrays(2), copy.arrays(2)), std::nullopt) << word;
+    EXPECT_NE(reader.copy(2, word, word >> 32, share_.const_arrays(2), copy.arrays(2)).state, State::whole)
+        << word;
   }
 }
 
@@ -242,13 +255,41 @@ TEST_P(UpdateJournals, OneThatGoesOnIsReadAsItWasInOneMoment) {
   while (!is_done || read == 0) {
     const std::uint64_t word = reader.progress(2);
     const std::uint64_t of_update = word >> 32;
-    const auto first = reader.copy(2, word, of_update, share_.const_arrays(2), copy.arrays(2));
+    const Copied copied = reader.copy(2, word, of_update, share_.const_arrays(2), copy.arrays(2));
     if (reader.progress(2) != word) continue;
-    ASSERT_TRUE(first) << "update " << of_update;
-    copy.update(2, {*first, shape_.elements(2)});
+    ASSERT_EQ(copied.state, State::whole) << "update " << of_update;
+    copy.update(2, {copied.first, shape_.elements(2)});
     ASSERT_TRUE(copy.has_same(after[of_update], 2)) << "update " << of_update;
     ++read;
   }
+}
+
+// However long that takes: only an owner that moves has a limit, and each bucket one of its own.
+TEST_P(UpdateJournals, OneAtRestIsReadWithoutALimit) {
+  const JournalReader reader(shape_, journal_.memory());
+  for (std::size_t bucket = 0; bucket < shape_.buckets(); ++bucket) {
+    int times = 0;
+    EXPECT_TRUE(reader.in_one_moment(bucket, 0s, [&](std::uint64_t progress) {
+      EXPECT_EQ(progress, reader.progress(bucket));
+      ++times;
+    }));
+    EXPECT_EQ(times, 1);
+  }
+}
+
+TEST_P(UpdateJournals, OneThatMovesIsReadAgainForALimitedTime) {
+  const JournalReader reader(shape_, journal_.memory());
+  int times = 0;
+  const auto while_it_moves = [&](int updates) {
+    times = 0;
+    return [this, &times, updates](std::uint64_t) {
+      if (times++ < updates) update();
+    };
+  };
+  EXPECT_TRUE(reader.in_one_moment(2, 1h, while_it_moves(3)));
+  EXPECT_EQ(times, 4);
+  EXPECT_FALSE(reader.in_one_moment(2, 0s, while_it_moves(3)));
+  EXPECT_EQ(times, 1);
 }
 
 TEST_P(UpdateJournals, PlacesOfGradientsAreRead) {
