@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
@@ -19,7 +20,9 @@ class CopyMirror final : public Mirror {
   void take_gradients(const std::vector<Gradients>& own) override;
   void update(const OptimizerStep& how, float gradient_scale) override;
   std::span<const MirroredShare> copies() const override { return shares_; }
-  std::span<const MirroredShare> shares(std::span<const Rank>) override { return shares_; }
+  std::vector<MirroredShare> take_shares(std::span<const Rank>) override {
+    return std::exchange(shares_, {});
+  }
 
  private:
   // What this rank has goes to its mirror, and what is mirrored here comes to the place of each share.

@@ -138,7 +138,6 @@ void InPlaceMirror::fill() {
   weights_.begin_journal();
   updates_ = 0;
   told_.assign(holding_.partition.buckets.size(), nullptr);
-  shares_.clear();
   group_.barrier();
 }
 
@@ -158,22 +157,26 @@ void InPlaceMirror::update(const OptimizerStep& how, float gradient_scale) {
   weights_.journal()->begin_update();
 }
 
-std::span<const MirroredShare> InPlaceMirror::shares(std::span<const Rank> gone) {
-  shares_.clear();
+std::vector<MirroredShare> InPlaceMirror::take_shares(std::span<const Rank> gone) {
+  std::vector<MirroredShare> shares;
+  int left = 0;  // ranks that are not gone, from this one back to the owner
   for (Rank back = 1; back < group_.size(); ++back) {
     const Rank owner = (group_.rank() - back + group_.size()) % group_.size();
     const Shown& shown = *shown_[static_cast<std::size_t>(owner)];
-    if (!std::ranges::binary_search(gone, shown.in_world)) break;
+    const bool is_gone = std::ranges::binary_search(gone, shown.in_world);
+    if (!is_gone && ++left == 2) break;
     try {
-      shares_.push_back(read(owner, shown));
+      shares.push_back(read(owner, shown));
     } catch (const DataError& error) {
+      // Of any other its owner, or the one that reads it first, has more to say.
+      if (left > 0) continue;
       log::warning(
           fmt::format("what rank {} has left of the state cannot be used: {}; if nobody else has it, the run "
                       "goes on from its newest checkpoint",
                       shown.in_world, error.what()));
     }
   }
-  return shares_;
+  return shares;
 }
 
 // DataError when it is not whole.

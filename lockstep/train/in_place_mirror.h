@@ -13,9 +13,10 @@
 
 namespace lockstep::train {
 
-// Shares where their owners have them, in memory that outlives these. Read when they are asked for, each by
-// the next rank that is not gone. An update that the owner did not bring to its end is ended in what is read,
-// with the gradients that it has left.
+// Shares where their owners have them, in memory that outlives these. Read when they are asked for: that of a
+// rank that is gone by the next two that are not, that of another by the next one, so that each is in two
+// places until all ranks have theirs again. An update that the owner did not bring to its end is ended in
+// what is read, with the gradients that it has left.
 class InPlaceMirror final : public Mirror {
  public:
   // All ranks of the sharing group together.
@@ -25,7 +26,7 @@ class InPlaceMirror final : public Mirror {
   void take_gradients(const std::vector<Gradients>& own) override;
   void update(const OptimizerStep& how, float gradient_scale) override;
   std::span<const MirroredShare> copies() const override { return {}; }
-  std::span<const MirroredShare> shares(std::span<const Rank> gone) override;
+  std::vector<MirroredShare> take_shares(std::span<const Rank> gone) override;
 
  private:
   // What another rank has shown.
@@ -51,7 +52,6 @@ class InPlaceMirror final : public Mirror {
   std::uint64_t updates_ = 0;                // since fill()
   OptimizerStep how_;                        // of the last one
   float gradient_scale_ = 1;
-  std::vector<MirroredShare> shares_;
 };
 
 }  // namespace lockstep::train

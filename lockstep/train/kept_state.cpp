@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/train/kept_state.h"
 
-#include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "lockstep/train/state_pieces.h"
 
@@ -28,45 +28,35 @@ std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::siz
   return static_cast<std::size_t>(quantity) * whole.specs().size() + parameter;
 }
 
-KeptState::KeptState(const Holding& holding, const Weights& weights, std::span<const MirroredShare> shares,
+KeptState::KeptState(const Holding& holding, const Weights& weights, std::vector<MirroredShare> shares,
                      const Reached& reached)
-    : reached_(reached) {
-  const std::vector<StatePiece> own = pieces_of(holding, holding.partition.own);
-  std::vector<std::vector<StatePiece>> mirrored;
-  std::size_t elements = elements_in(own);
-  for (const MirroredShare& share : shares) {
-    mirrored.push_back(pieces_of(holding, share.shares()));
-    elements += elements_in(mirrored.back());
-  }
-  values_ = LargeMemory(static_cast<std::size_t>(weights.quantities()) * elements * sizeof(float));
-
+    : reached_(reached), others_(std::move(shares)) {
   const std::map<std::string, std::size_t> numbers = numbers_of(holding.whole);
-  std::size_t filled = 0;
-  const auto next = [&](int quantity, const StatePiece& piece) {
+  const auto add = [&](int quantity, const StatePiece& piece, std::span<const float> values) {
     pieces_.push_back(
         {tensor_number(holding.whole, quantity, numbers.at(piece.parameter)), piece.in_parameter});
-    begins_.push_back(filled);
-    float* place = reinterpret_cast<float*>(values_.bytes().data()) + filled;
-    filled += piece.share.size();
-    return std::span(place, piece.share.size());
+    values_.push_back(values);
   };
+
+  const std::vector<StatePiece> own = pieces_of(holding, holding.partition.own);
+  own_ = LargeMemory(static_cast<std::size_t>(weights.quantities()) * elements_in(own) * sizeof(float));
+  float* next = reinterpret_cast<float*>(own_.bytes().data());
   for (int quantity = 0; quantity < weights.quantities(); ++quantity) {
     for (const StatePiece& piece : own) {
-      weights.copy_quantity(quantity, piece.bucket, piece.share, next(quantity, piece));
+      const std::span<float> values(next, piece.share.size());
+      weights.copy_quantity(quantity, piece.bucket, piece.share, values);
+      add(quantity, piece, values);
+      next += values.size();
     }
-    for (std::size_t share = 0; share < mirrored.size(); ++share) {
-      for (const StatePiece& piece : mirrored[share]) {
-        const std::span<const float> values = shares[share].of(quantity, piece.bucket);
-        std::ranges::copy(values.subspan(piece.share.begin, piece.share.size()),
-                          next(quantity, piece).begin());
+  }
+  for (const MirroredShare& share : others_) {
+    const std::vector<StatePiece> pieces = pieces_of(holding, share.shares());
+    for (int quantity = 0; quantity < weights.quantities(); ++quantity) {
+      for (const StatePiece& piece : pieces) {
+        add(quantity, piece, share.of(quantity, piece.bucket).subspan(piece.share.begin, piece.share.size()));
       }
     }
   }
-}
-
-std::span<const float> KeptState::values_of(std::size_t piece) const {
-  return {reinterpret_cast<const float*>(values_.bytes().data()) + begins_[piece],
-          pieces_[piece].elements.size()};
 }
 
 }  // namespace lockstep::train

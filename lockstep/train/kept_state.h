@@ -30,19 +30,20 @@ class KeptState {
  public:
   KeptState() = default;  // nothing
   // What this rank holds, and what it has of others.
-  KeptState(const Holding& holding, const Weights& weights, std::span<const MirroredShare> shares,
+  KeptState(const Holding& holding, const Weights& weights, std::vector<MirroredShare> shares,
             const Reached& reached);
 
   const std::optional<Reached>& reached() const { return reached_; }
   const elastic::TensorPieces& pieces() const { return pieces_; }
   // In the order of the piece's elements.
-  std::span<const float> values_of(std::size_t piece) const;
+  std::span<const float> values_of(std::size_t piece) const { return values_[piece]; }
 
  private:
   std::optional<Reached> reached_;
   elastic::TensorPieces pieces_;
-  std::vector<std::size_t> begins_;  // by piece, in floats
-  LargeMemory values_;
+  std::vector<std::span<const float>> values_;  // by piece, in the memory below
+  LargeMemory own_;
+  std::vector<MirroredShare> others_;
 };
 
 }  // namespace lockstep::train

@@ -38,9 +38,10 @@ class Mirror {
 
   // Those that are here all the time, to be compared with what their owners have.
   virtual std::span<const MirroredShare> copies() const = 0;
-  // Shares as they are after the last update, none that are not whole any more: those of the ranks of the
-  // world that are `gone` (sorted), of each in one place at least if its host has a rank left. May be more.
-  virtual std::span<const MirroredShare> shares(std::span<const Rank> gone) = 0;
+  // At the end, once: shares as they are after the last update, none that are not whole any more. So what a
+  // rank of the world held that is `gone` (sorted) is with its mirror or, in place, with two of those that
+  // are left, if there are two; and what any other one holds is with one more.
+  virtual std::vector<MirroredShare> take_shares(std::span<const Rank> gone) = 0;
 };
 
 }  // namespace lockstep::train

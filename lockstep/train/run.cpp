@@ -172,7 +172,8 @@ class Training::Impl {
     if (!weights_.are_intact()) {
       throw CorruptState(fmt::format("after step {} a bit of the state of this rank has changed", step()));
     }
-    return {holding_, weights_, mirror_ ? mirror_->shares(gone) : std::span<const MirroredShare>(), reached_};
+    return {holding_, weights_, mirror_ ? mirror_->take_shares(gone) : std::vector<MirroredShare>(),
+            reached_};
   }
 
  private:

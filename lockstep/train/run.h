@@ -118,8 +118,8 @@ class Training {
   std::optional<std::int64_t> undecided() const;
   // What has become of that one is known: it counts if it is not later than `decided`.
   void settle(std::int64_t decided);
-  // After settle(): what this rank holds, and knows of what the ranks that are `gone` (sorted) held.
-  // CorruptState when it cannot be trusted.
+  // After settle(), once: what this rank holds, and knows of what others held, be they `gone` (sorted) or
+  // not. CorruptState when it cannot be trusted.
   KeptState keep(std::span<const Rank> gone);
   // Whether that is right by its journal, and so whatever else of this rank was found to be wrong.
   bool is_vouched_for() const;

@@ -28,6 +28,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// Neither a checkpoint nor the beginning was needed.
+void expect_nothing_lost(const Finished& finished) {
+  EXPECT_THAT(finished.output, HasSubstr("went on after step "));
+  EXPECT_THAT(finished.output, Not(HasSubstr("resumed ")));
+  EXPECT_THAT(finished.output + finished.error_output, Not(HasSubstr("were lost with what nobody else has")));
+}
+
 TEST_F(ElasticProgram, EveryWorkerCanBeKilled) {
   train_whole();
   Program program(flags_of("killed", {"--workers", "4"}));
@@ -90,6 +97,48 @@ TEST_F(ElasticProgram, AnUpdateThatWasCutShortIsEndedByTheOthers) {
       EXPECT_THAT(finished.output, Not(HasSubstr("resumed ")));
       EXPECT_THAT(finished.error_output, Not(HasSubstr("cannot be used")));
     }
+  }
+}
+
+// There is no moment between: each share is with two of those that are left until all have theirs again.
+TEST_F(ElasticProgram, AnotherCanBeLostWhileTheRunComesTogetherAgain) {
+  train_whole();
+  // What the first one held is read by rank 0, and by rank 1.
+  const std::string places[] = {"train.kept@rank=0", "train.connected@rank=2,hit=2",
+                                "train.heal.middle@rank=1,hit=2", "train.healed@rank=0"};
+  for (std::size_t i = 0; i < std::size(places); ++i) {
+    SCOPED_TRACE(places[i]);
+    const std::string run = fmt::format("again{}", i);
+    const std::string first = folder_.path(run + ".first");
+    const std::string second = folder_.path(run + ".second");
+    const Finished finished = run_program(
+        flags_of(run, {"--workers", "4", "--parallelism.zero_stage", "2"}),
+        {{"LOCKSTEP_FAILPOINTS", fmt::format("train.step.begun@rank=3,step=3,once={}:kill;{},once={}:kill",
+                                             first, places[i], second)}});
+    expect_whole(run, finished);
+    EXPECT_TRUE(std::filesystem::exists(first) && std::filesystem::exists(second));
+    expect_nothing_lost(finished);
+  }
+}
+
+TEST_F(ElasticProgram, AllButOneCanBeKilledAtTheSameMoment) {
+  train_whole();
+  for (const std::size_t left : {0, 2}) {
+    SCOPED_TRACE(left);
+    const std::string run = fmt::format("left{}", left);
+    Program program(flags_of(run, {"--workers", "4", "--parallelism.zero_stage", "2"}));
+    wait_for_steps(run, 3);
+    const std::vector<pid_t> workers = workers_of(run);
+    ASSERT_EQ(workers.size(), 4U);
+    // None of them can see another one go.
+    for (const int signal : {SIGSTOP, SIGKILL}) {
+      for (std::size_t i = 0; i < workers.size(); ++i) {
+        if (i != left) ::kill(workers[i], signal);
+      }
+    }
+    const Finished finished = program.finish();
+    expect_whole(run, finished);
+    expect_nothing_lost(finished);
   }
 }
 

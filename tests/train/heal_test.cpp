@@ -356,6 +356,29 @@ TEST_P(HealingInPlace, OneRankThatIsLeftIsEnough) {
   }
 }
 
+TEST_P(HealingInPlace, AnotherCanBeLostBeforeTheNextWorldHasBegun) {
+  for (const char* stage : {"1", "3"}) {
+    for (std::size_t second = 0; second < 3; ++second) {
+      Told told;
+      const std::string name = "second" + std::to_string(tries_++);
+      std::vector<KeptState> kept = play(name,
+                                         {.workers = 4,
+                                          .flags = {"--parallelism.zero_stage", stage},
+                                          .step = 3,
+                                          .moment = Moment::before_applying,
+                                          .lost = {1}},
+                                         {}, told);
+      ASSERT_EQ(kept.size(), 3U);
+      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(second));
+      play(name, {.workers = 2}, std::move(kept), told);
+      EXPECT_EQ(told.losses, undisturbed().losses);
+      EXPECT_EQ(newest_hash(name), hash_);
+      EXPECT_EQ(told.healed, 1);
+      EXPECT_THAT(told.resumed, IsEmpty());
+    }
+  }
+}
+
 TEST_P(Healing, FlippedBitsAreFoundAndHealed) {
   for (const char* stage : {"0", "1", "2"}) {
     common_ = {"--training.dtype", "bf16", "--elastic.compare_freq", "2", "--parallelism.zero_stage", stage};
