@@ -55,6 +55,8 @@ inline constexpr auto kPoints = std::to_array<Point>({
     {"train.mirrored", "train/voted_step.cpp",
      "others can update without this rank what it has summed, and it has not voted"},
     {"train.decided", "train/voted_step.cpp", "a step was decided, and nothing of it was applied"},
+    {"train.update.saved", "train/update_journal.cpp",
+     "what a part of a bucket was is saved, and its journal does not say so"},
     {"train.update.chunk", "train/update_journal.cpp",
      "a part of a bucket was updated, and its journal does not say so"},
     {"train.update", "train/weights.cpp", "a bucket was updated; its values: what the optimizer remembers",

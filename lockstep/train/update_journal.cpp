@@ -154,6 +154,7 @@ std::uint64_t UpdateJournal::save(std::size_t bucket, std::size_t chunk, const S
     std::memcpy(undo, values.data(), values.size());
     return kernels::word_sum(values);
   });
+  LOCKSTEP_FAILPOINT("train.update.saved");
   write_progress(bucket, chunk, true);
   return sum;
 }

@@ -44,6 +44,7 @@ Way way_to(const std::string& point) {
       {"train.healed", {.conditions = "", .phase = together_again, .is_after_a_loss = true}},
       {"train.begun", {.conditions = "", .phase = together}},
       {"train.decided", {.phase = decided}},
+      {"train.update.saved", {.phase = decided}},
       {"train.update.chunk", {.phase = decided}},
       {"train.update", {.phase = decided}},
       {"train.gather", {.phase = decided}},
@@ -97,10 +98,10 @@ class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface
     // Where every rank has all weights after an update, or gets them in the next pass, there is no gathering.
     if (point() == "train.gather") return layouts.front();
     // What is on a disk is saved from there, without a copy, and has no journal: not the last one.
-    const bool needs_memory = point() == "train.snapshot" || point() == "train.update.chunk";
+    const bool needs_journal = point() == "train.update.saved" || point() == "train.update.chunk";
+    const bool needs_memory = point() == "train.snapshot" || needs_journal;
     // Nor has what is not shared out.
-    const std::size_t count =
-        layouts.size() - (needs_memory ? 1 : 0) - (point() == "train.update.chunk" ? 1 : 0);
+    const std::size_t count = layouts.size() - (needs_memory ? 1 : 0) - (needs_journal ? 1 : 0);
     return layouts[(failpoint::index_of(point()) + static_cast<std::size_t>(rank)) % count];
   }
 
