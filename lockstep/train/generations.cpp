@@ -76,9 +76,23 @@ class Generations {
   void forgive(const CorruptState& error) {
     reason_ = error.what();
     if (++times_corrupt_ > kForgiven) throw;
-    log::warning(reason_ + "; this worker gets its state from the others");
+    const bool is_vouched_for = training_ && training_->is_vouched_for();
+    log::warning(fmt::format("{}; {}", reason_, what_follows(is_vouched_for)));
     kept_ = KeptState();
-    if (training_ && !training_->is_vouched_for()) training_.reset();
+    if (!is_vouched_for) training_.reset();
+  }
+
+  std::string what_follows(bool is_vouched_for) const {
+    if (is_vouched_for) {
+      return "this worker keeps its share of the state, which is as it was written down, and gets the rest "
+             "from the others";
+    }
+    if (training_ && training_->is_alone_with_its_share()) {
+      return "this worker gives nobody its share of the state: unless another has read that before, the run "
+             "goes on from its newest checkpoint, or begins anew";
+    }
+    return "this worker gets its state from the others or, where they do not have all of it, from the newest "
+           "checkpoint";
   }
 
   // The ranks of the generation before that have no place in the next one.

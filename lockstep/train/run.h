@@ -123,6 +123,8 @@ class Training {
   KeptState keep(std::span<const Rank> gone);
   // Whether that is right by its journal, and so whatever else of this rank was found to be wrong.
   bool is_vouched_for() const;
+  // Whether no other rank has that, but for what it may read of it.
+  bool is_alone_with_its_share() const;
 
  private:
   class Impl;
