@@ -182,7 +182,7 @@ class Healing : public ::testing::TestWithParam<const char*> {
       } catch (const CorruptState& corrupt) {
         const std::lock_guard lock(mutex);
         told.corrupt.emplace(rank, corrupt.what());
-        if (!training->is_vouched_for()) return;
+        if (!has_begun || !training->is_vouched_for()) return;
       }
       KeptState state;
       if (has_begun) {
@@ -377,6 +377,22 @@ TEST_P(HealingInPlace, AnotherCanBeLostBeforeTheNextWorldHasBegun) {
       EXPECT_THAT(told.resumed, IsEmpty());
     }
   }
+}
+
+// Of two nobody knows which is right.
+TEST_P(HealingInPlace, CopiesThatDifferAreNotGivenToOthers) {
+  Told told;
+  std::vector<KeptState> kept =
+      play("differ", {.workers = 4, .step = 3, .moment = Moment::before_applying, .lost = {1}}, {}, told);
+  ASSERT_EQ(kept.size(), 3U);
+  const_cast<float&>(kept[0].values_of(0).front()) += 1.0F;
+  kept = play("differ", {.workers = 3}, std::move(kept), told);
+  EXPECT_EQ(told.corrupt.size(), 2U);
+  EXPECT_EQ(kept.size(), 1U);
+  play("differ", {.workers = 3}, std::move(kept), told);
+  EXPECT_EQ(told.healed, 0);
+  EXPECT_EQ(told.losses, undisturbed().losses);
+  EXPECT_EQ(newest_hash("differ"), hash_);
 }
 
 TEST_P(Healing, FlippedBitsAreFoundAndHealed) {
