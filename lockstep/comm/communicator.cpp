@@ -266,6 +266,10 @@ void Communicator::limit_peer_memory(std::size_t bytes) const {
   engine_->limit_peer_memory(bytes);
 }
 
+void Communicator::watch_waits(std::function<void(bool begins)> watch) const {
+  engine_->watch_waits(std::move(watch));
+}
+
 Buffer Communicator::allocate(std::size_t bytes) const {
   return {engine_, engine_->allocate(bytes)};
 }

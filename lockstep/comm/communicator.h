@@ -166,6 +166,10 @@ class Communicator {
   // used.
   void limit_peer_memory(std::size_t bytes) const;
 
+  // Called around every wait of a thread for operations, with true before it and with false after it, by that
+  // thread; must not throw. For all groups of the process, from now on; before any of them is waited in.
+  void watch_waits(std::function<void(bool begins)> watch) const;
+
   // Memory that outlives its rank. Whether peers on this host still read registered memory of a rank when its
   // process was killed: with all that it had written.
   bool memory_lasts(Rank peer) const;

@@ -44,6 +44,22 @@ std::exception_ptr destroyed() try {
   return std::current_exception();
 }
 
+// Tells whoever watches of a wait, for the time of a scope.
+class Watched {
+ public:
+  explicit Watched(const std::function<void(bool begins)>& watch) : watch_(watch) {
+    if (watch_) watch_(true);
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  ~Watched() {
+    if (watch_) watch_(false);
+  }
+
+ private:
+  const std::function<void(bool begins)>& watch_;
+};
+
 }  // namespace
 
 Engine::Engine(std::unique_ptr<transport::Endpoint> endpoint)
@@ -89,6 +105,7 @@ int Engine::ranks_on_this_host() {
 }
 
 void Engine::run(const std::shared_ptr<Operation>& operation) {
+  const Watched watched(watch_);
   operation->awaited = true;
   bool enqueued = false;
   if (const Helm::Turn turn(helm_); turn) {
@@ -97,7 +114,7 @@ void Engine::run(const std::shared_ptr<Operation>& operation) {
     drive([&] { return operation->ended.load(std::memory_order_relaxed); });
   }
   if (!enqueued) exclusively([&](transport::Endpoint&) { runner_.enqueue(operation); });
-  wait(operation);
+  await(*operation);
 }
 
 // Not by std::call_once: a thread may find no memory to begin with, and the flag of one that threw is not
@@ -122,15 +139,20 @@ void Engine::start(const std::shared_ptr<Operation>& operation) {
 }
 
 void Engine::wait(const std::shared_ptr<Operation>& operation) {
+  const Watched watched(watch_);
   operation->awaited.store(true, std::memory_order_relaxed);
-  while (!operation->ended.load(std::memory_order_acquire)) {
+  await(*operation);
+}
+
+void Engine::await(Operation& operation) {
+  while (!operation.ended.load(std::memory_order_acquire)) {
     if (const Helm::Turn turn(helm_); turn) {
-      drive([&] { return operation->ended.load(std::memory_order_relaxed); });
+      drive([&] { return operation.ended.load(std::memory_order_relaxed); });
       break;
     }
-    helm_.sleep_until(operation->ended);
+    helm_.sleep_until(operation.ended);
   }
-  if (operation->error) std::rethrow_exception(operation->error);
+  if (operation.error) std::rethrow_exception(operation.error);
 }
 
 void Engine::cancel(const std::shared_ptr<Operation>& operation) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/base/deadline.h"
@@ -47,6 +49,9 @@ class Engine {
   void release(Bytes memory);
   void limit_peer_memory(std::size_t bytes);
 
+  // As Communicator::watch_waits().
+  void watch_waits(std::function<void(bool begins)> watch) { watch_ = std::move(watch); }
+
   int ranks_on_this_host();
 
   // Puts the operation on its stream and waits until it has ended; raises its error.
@@ -71,6 +76,7 @@ class Engine {
   template <typename Condition>
   void turn_until(Condition until);
 
+  void await(Operation& operation);
   void forget_peer_memory();
 
   void need_background();
@@ -80,6 +86,7 @@ class Engine {
   Helm helm_;
   Runner runner_;
   Idle idle_;
+  std::function<void(bool begins)> watch_;  // set before anybody waits
   std::size_t peer_memory_limit_ = std::numeric_limits<std::size_t>::max();
   std::uint64_t forgotten_bytes_ = 0;  // of Runner::peer_bytes()
   std::uint32_t turns_ = 0;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <stop_token>
@@ -151,8 +150,7 @@ class Membership::Impl {
     changed_.wait_for(lock, kLeaveTime, [this] { return away_ || member_.state() == Member::State::gone; });
   }
 
-  void count_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
-  void set_waiting(bool waits) { waits_.store(waits, std::memory_order_relaxed); }
+  Activity& activity() { return activity_; }
   void on_abandon(Alarm::Action action) { alarm_.set(std::move(action)); }
 
  private:
@@ -263,7 +261,7 @@ class Membership::Impl {
     }
     if (next_beat_ > Clock::now()) return;
     next_beat_ = Clock::now() + options_.beat_interval;
-    send(member_.beat(progress_.load(std::memory_order_relaxed), waits_.load(std::memory_order_relaxed)));
+    send(member_.beat(activity_.progress(), activity_.waits()));
   }
 
   ControlChannel connect(std::chrono::nanoseconds time) const {
@@ -308,8 +306,7 @@ class Membership::Impl {
 
   const Options options_;
   Alarm alarm_;
-  std::atomic<std::uint64_t> progress_ = 0;
-  std::atomic<bool> waits_ = false;
+  Activity activity_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
@@ -338,6 +335,7 @@ MemberId Membership::id() const {
 
 Place Membership::take_place(const Held& held, const std::string& reason) {
   Place place = impl_->take_place(held, reason);
+  activity().get_on();
   failpoint::set_rank(place.rank);
   LOCKSTEP_FAILPOINT("elastic.placed");
   return place;
@@ -349,6 +347,7 @@ void Membership::begun(std::int64_t step) {
 
 Decision Membership::vote(std::int64_t step) {
   const Decision decision = impl_->vote(step);
+  activity().get_on();
   LOCKSTEP_FAILPOINT("elastic.decision.heard");
   return decision;
 }
@@ -357,12 +356,8 @@ void Membership::leave() {
   impl_->leave();
 }
 
-void Membership::count_progress() {
-  impl_->count_progress();
-}
-
-void Membership::set_waiting(bool waits) {
-  impl_->set_waiting(waits);
+Activity& Membership::activity() {
+  return impl_->activity();
 }
 
 void Membership::on_abandon(std::function<void(const std::string& reason)> action) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "lockstep/base/error.h"
+#include "lockstep/elastic/activity.h"
 #include "lockstep/elastic/member.h"
 #include "lockstep/elastic/message.h"
 #include "lockstep/rendezvous/placement.h"
@@ -61,9 +62,8 @@ class Membership {
   // This worker has done everything.
   void leave();
 
-  // For beats; any thread.
-  void count_progress();
-  void set_waiting(bool waits);
+  // For beats; as long as this lives. Waits for a place and for a decision need not be told to it.
+  Activity& activity();
   // Called once, on a thread of its own, when the generation was lost while this worker may be waiting for
   // another one: what makes it give up. At once when it already is. Replaces the one before, which does not
   // run any more when this returns; empty: nothing.

@@ -84,6 +84,7 @@ Checkpointer::Checkpointer(const Holding& holding, const Weights& weights, Optio
 Checkpointer::~Checkpointer() {
   is_given_up_ = true;
   while (is_busy()) wait(kLook);
+  stop_awaiting();
   if (round_.is_writing() && leads()) store_.abandon(reached_.progress.step, id_);
 }
 
@@ -99,16 +100,14 @@ void Checkpointer::begin(const Reached& reached, bool training_waits) {
   report_ = {.step = reached.progress.step};
   round_.begin();
   if (training_waits || weights_.is_on_disk()) {
-    tell_computing(true);
     outcome_ = reason_of([this] {
       write(snapshot_.in_place(), [this] {
         pass_block();
-        tell_computing(true);
+        get_on();
       });
     });
-    tell_computing(false);
   } else {
-    std::vector<checkpoint::OutgoingPiece> copied = snapshot_.take();
+    std::vector<checkpoint::OutgoingPiece> copied = take_copy();
     LOCKSTEP_FAILPOINT("train.snapshot");
     work_ = std::async(std::launch::async, [this, pieces = std::move(copied)] {
       return reason_of([&] { write(pieces, [this] { pass_block(); }); });
@@ -117,8 +116,20 @@ void Checkpointer::begin(const Reached& reached, bool training_waits) {
   report_.stall_seconds = seconds_since(began_);
 }
 
-void Checkpointer::tell_computing(bool computes) const {
-  if (options_.computing) options_.computing(computes);
+// As one action, and a long one where there is much: the others wait for it, up to their deadline.
+std::vector<checkpoint::OutgoingPiece> Checkpointer::take_copy() {
+  const elastic::Activity::Wait excused(options_.activity);
+  return snapshot_.take();
+}
+
+void Checkpointer::get_on() const {
+  if (options_.activity != nullptr) options_.activity->get_on();
+}
+
+void Checkpointer::stop_awaiting() {
+  if (!awaited_) return;
+  awaited_.reset();
+  if (options_.activity != nullptr) options_.activity->set_awaiting_disk(false);
 }
 
 void Checkpointer::pass_block() {
@@ -157,10 +168,7 @@ void Checkpointer::start_commit() {
 
 checkpoint::SaveTidings Checkpointer::tidings() {
   if (work_.valid() && !is_under_way(work_)) outcome_ = work_.get();
-  if (awaited_ && !is_busy()) {
-    awaited_.reset();
-    tell_computing(false);
-  }
+  if (!is_busy()) stop_awaiting();
   if (outcome_) round_.settle(outcome_->empty());
   return round_.tidings();
 }
@@ -178,7 +186,8 @@ void Checkpointer::wait(std::chrono::milliseconds time) {
   if (!works && !is_removing()) return std::this_thread::sleep_for(time);
   // A disk that hangs must be seen to: only what it has done counts.
   const std::uint64_t blocks = blocks_.load(std::memory_order_relaxed);
-  if (std::exchange(awaited_, blocks) != blocks) tell_computing(true);
+  if (!awaited_ && options_.activity != nullptr) options_.activity->set_awaiting_disk(true);
+  if (std::exchange(awaited_, blocks) != blocks) get_on();
   works ? work_.wait_for(time) : removal_.wait_for(time);
 }
 
@@ -199,7 +208,10 @@ std::optional<SaveReport> Checkpointer::hear(const checkpoint::SaveTidings& all)
 }
 
 SaveReport Checkpointer::end(bool is_good) {
-  if (!is_good && leads()) store_.abandon(reached_.progress.step, id_);
+  if (!is_good && leads()) {
+    const elastic::Activity::Wait excused(options_.activity);
+    store_.abandon(reached_.progress.step, id_);
+  }
   report_.reason = std::exchange(outcome_, std::nullopt).value_or("");
   if (!report_.reason.empty() && !leads()) log::warning(report_.reason);
   if (!is_good && report_.reason.empty()) report_.reason = "another rank could not write its part";

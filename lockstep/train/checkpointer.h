@@ -13,6 +13,7 @@
 #include "lockstep/base/deadline.h"
 #include "lockstep/checkpoint/store/save_round.h"
 #include "lockstep/checkpoint/store/store.h"
+#include "lockstep/elastic/activity.h"
 #include "lockstep/train/kept_state.h"
 #include "lockstep/train/snapshot.h"
 
@@ -37,9 +38,8 @@ class Checkpointer {
     std::string folder;
     checkpoint::Retention retention;
     checkpoint::Manifest manifest;  // without progress, last step and files
-    // Around all waits for this rank's own disk, on the thread that waits, and again with true whenever the
-    // disk has got on meanwhile.
-    std::function<void(bool computes)> computing = nullptr;
+    // Hears of all waits for this rank's own disk, and when it has got on meanwhile. Null: nobody asks.
+    elastic::Activity* activity = nullptr;
     // The world is lost: what is being written is given up.
     std::stop_token lost = {};
   };
@@ -69,7 +69,9 @@ class Checkpointer {
  private:
   bool leads() const { return world_.rank() == 0; }
   bool is_busy() const;  // this rank's disk, on threads of its own
-  void tell_computing(bool computes) const;
+  std::vector<checkpoint::OutgoingPiece> take_copy();
+  void get_on() const;
+  void stop_awaiting();
   // On the thread that works with the disk, which it counts; ends the work when it is given up.
   void pass_block();
   void write(const std::vector<checkpoint::OutgoingPiece>& pieces,

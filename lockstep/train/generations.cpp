@@ -39,7 +39,7 @@ class Generations {
   RunSummary train() {
     for (;;) {
       leave_();
-      membership_.set_waiting(true);
+      if (!beginning_) beginning_.emplace(&membership_.activity());
       const elastic::Place place = membership_.take_place(held(), reason_);
       settle(place);
       try {
@@ -124,6 +124,17 @@ class Generations {
     world_.reset();
   }
 
+  // What tells people something waits for a disk, or for whoever reads it. That may take as long as the other
+  // ranks wait, which they do next.
+  template <typename... Told>
+  void excuse(std::function<void(Told...)>& tell) {
+    if (!tell) return;
+    tell = [this, tell = std::move(tell)](Told... told) {
+      const elastic::Activity::Wait excused(&membership_.activity());
+      tell(told...);
+    };
+  }
+
   RunSummary train_with(const elastic::Place& place) {
     began_ = false;
     members_ = place.members;
@@ -132,6 +143,9 @@ class Generations {
     membership_.on_abandon([lost](const std::string&) mutable { lost.request_stop(); });
     world_ = comm::connect(elastic::placement_of(place, placement_),
                            {.group = {.name = "world", .timeout = timeout}, .stop = lost.get_token()});
+    world_->watch_waits([&activity = membership_.activity()](bool begins) {
+      begins ? activity.begin_wait() : activity.end_wait();
+    });
     membership_.on_abandon([world = *world_, lost](const std::string& reason) mutable {
       world.abort(reason);
       lost.request_stop();
@@ -151,10 +165,11 @@ class Generations {
     hooks.saves = &saves_;
     hooks.only_saves = place.only_saves;
     hooks.agree = [this](std::int64_t step) { return membership_.vote(step).regroup; };
-    hooks.computing = [this](bool computes) {
-      membership_.set_waiting(!computes);
-      membership_.count_progress();
-    };
+    hooks.activity = &membership_.activity();
+    excuse(hooks.after_step);
+    excuse(hooks.saved);
+    excuse(hooks.trained);
+    excuse(hooks.finished);
     hooks.lost = lost.get_token();
     hooks.begun = [this, tell = hooks.begun](std::int64_t step) {
       LOCKSTEP_FAILPOINT("train.begun");
@@ -162,6 +177,7 @@ class Generations {
       began_ = true;
       kept_ = KeptState();
       membership_.begun(step);
+      beginning_.reset();
     };
     training_.emplace(generation_run_, *world_, std::move(hooks));
     try {
@@ -187,6 +203,9 @@ class Generations {
   std::optional<Training> training_;
   std::vector<elastic::MemberId> members_;  // by rank of its world
   bool began_ = false;
+  // From the end of a generation to the first step of the next: reading, making or healing what it goes on
+  // from takes as long as the others wait for it.
+  std::optional<elastic::Activity::Wait> beginning_;
   int times_corrupt_ = 0;
 };
 

@@ -104,6 +104,7 @@ class Training::Impl {
     world.limit_peer_memory(kPeerMemory);
     if (sources_.validation) {
       validation_.emplace(run, *sources_.validation, model_, holding_, sources_.pipeline, weights_);
+      validation_->watch(hooks_.activity);
     }
   }
 
@@ -226,6 +227,7 @@ class Training::Impl {
 
   std::string end_trace() {
     if (!trace_) return "";
+    const elastic::Activity::Wait excused(hooks_.activity);
     return trace_->gather().value_or("").string();
   }
 
@@ -283,7 +285,7 @@ class Training::Impl {
             .folder = hooks_.checkpoints,
             .retention = {.last = run_.checkpoint.keep_last, .every = run_.checkpoint.keep_every},
             .manifest = std::move(manifest),
-            .computing = hooks_.computing,
+            .activity = hooks_.activity,
             .lost = hooks_.lost});
   }
 
@@ -302,6 +304,7 @@ class Training::Impl {
   void compare_copies() {
     if (run_.elastic.compare_freq == 0 || compared_ == step()) return;
     compared_ = step();
+    const elastic::Activity::Wait excused(hooks_.activity);  // as long as the others wait
     require_equal_copies(holding_, weights_, mirror_.get(), step());
   }
 
@@ -335,7 +338,7 @@ class Training::Impl {
                take(so_far);
                voted_.vote({.reached = after(report), .optimizer = optimizer});
              },
-         .computing = hooks_.computing,
+         .activity = hooks_.activity,
          .observe = observe_});
     if (trace_) trace_->end_step();
     take(result);

@@ -11,6 +11,7 @@
 #include <stop_token>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/elastic/activity.h"
 #include "lockstep/model/parameters.h"
 #include "lockstep/spec/run_spec.h"
 #include "lockstep/train/checkpointer.h"
@@ -77,8 +78,9 @@ struct RunHooks {
   std::function<void(const Reached&)> healed = nullptr;
   // When the first step can begin, behind this one.
   std::function<void(std::int64_t step)> begun = nullptr;
-  // Around everything that this rank does without others, its own disk included; true again: it gets on.
-  std::function<void(bool computes)> computing = nullptr;
+  // What this rank tells of what it does, beside its waits in the world; it outlives the run. Null: nobody
+  // asks.
+  elastic::Activity* activity = nullptr;
   // Requested when the world has lost a rank, and every further call to it raises: what this rank does
   // without others may be given up.
   std::stop_token lost = {};

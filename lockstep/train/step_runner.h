@@ -10,6 +10,7 @@
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/elastic/activity.h"
 #include "lockstep/mesh/lanes.h"
 #include "lockstep/model/block.h"
 #include "lockstep/schedule/step/step.h"
@@ -47,8 +48,8 @@ struct StepInputs {
   OptimizerStep optimizer;
   // When the step can be applied and nothing of it was: returns when it is to be, on all ranks.
   std::function<void(const StepResult& result)> agree = nullptr;
-  // Around everything that this rank computes without others.
-  std::function<void(bool computes)> computing = nullptr;
+  // Gets on with every action, and every batch that is read. Null: nobody asks.
+  elastic::Activity* activity = nullptr;
   ActionObserver observe = nullptr;
 };
 

@@ -93,6 +93,7 @@ void Validation::add_chunk_by_chunk(std::span<const int> micro_batches, std::spa
     there.use(chunk);
     for (std::size_t i = 0; i < batches.size(); ++i) {
       hidden[i] = forward_through(model_, parameters_, batches[i], holding_.chunks[chunk], hidden[i]);
+      get_on();
     }
     if (chunk < last || head_is_elsewhere) there.drop(chunk);
   }
@@ -101,6 +102,7 @@ void Validation::add_chunk_by_chunk(std::span<const int> micro_batches, std::spa
   for (std::size_t i = 0; i < batches.size(); ++i) {
     sums[static_cast<std::size_t>(micro_batches[i])] =
         loss_sum_of_hidden(hidden[i], holding_.head_of(parameters_), batches[i]);
+    get_on();
   }
   there.drop(with_head);
 }
@@ -116,6 +118,7 @@ std::optional<double> Validation::loss_sum_of(int micro_batch) const {
     const Rank before = part == 0 ? holder : plan_.placement.holder_of(part - 1).rank;
     if (before != holder) hidden = receive_hidden(before, batch);
     hidden = forward_through(model_, parameters_, batch, plan_.parts[static_cast<std::size_t>(part)], hidden);
+    get_on();
     if (part + 1 == plan_.placement.parts()) {
       return loss_sum_of_hidden(hidden, holding_.head_of(parameters_), batch);
     }
@@ -130,6 +133,7 @@ std::optional<double> Validation::loss_sum_of(int micro_batch) const {
 
 model::Batch Validation::batch(int micro_batch) const {
   model::Batch batch = without_dropout(feed_.batch(0, 0, micro_batch));
+  get_on();
   batch.team = holding_.team();
   return batch;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "lockstep/elastic/activity.h"
 #include "lockstep/model/parameters.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/spec/run_spec.h"
@@ -26,6 +27,9 @@ class Validation {
   Validation(const spec::RunSpec& run, const Feed& feed, const model::Model& model, const Holding& holding,
              const plan::PipelinePlan& plan, Weights& weights);
 
+  // Gets on with every micro-batch and chunk of the model; null: nobody asks.
+  void watch(elastic::Activity* activity) { activity_ = activity; }
+
   // The mean over all tokens, in nats; the same bits on any number of ranks. Asks `leaves`, which may
   // communicate and must answer the same on all ranks, now and then, after the same micro-batches on all:
   // none when it is true once.
@@ -41,6 +45,10 @@ class Validation {
   model::Batch batch(int micro_batch) const;
   at::Tensor receive_hidden(Rank from, const model::Batch& batch) const;
 
+  void get_on() const {
+    if (activity_ != nullptr) activity_->get_on();
+  }
+
   const model::Model& model_;
   const Holding& holding_;
   plan::PipelinePlan plan_;
@@ -49,6 +57,7 @@ class Validation {
   model::Parameters parameters_;
   int micro_batches_;
   double tokens_;
+  elastic::Activity* activity_ = nullptr;
 };
 
 }  // namespace lockstep::train

@@ -77,6 +77,30 @@ TEST(Communicator, SeveralThreadsCallAtOnceOnStreamsOfTheirOwn) {
   });
 }
 
+TEST(Communicator, TellsOfEveryWaitAndOfNothingElse) {
+  run_ranks(2, [](comm::Communicator& world) {
+    int begun = 0;
+    int under_way = 0;
+    world.watch_waits([&](bool begins) {
+      begun += begins ? 1 : 0;
+      under_way += begins ? 1 : -1;
+    });
+    std::vector<std::byte> data(64);
+    world.all_reduce(data, {.dtype = DType::uint8});
+    EXPECT_EQ(begun, 1);
+    comm::Work work = world.all_reduce_async(data, {.dtype = DType::uint8});
+    EXPECT_EQ(begun, 1);
+    work.wait();
+    EXPECT_EQ(begun, 2);
+    world.split(0, world.rank(), "pair").barrier();
+    EXPECT_GT(begun, 2) << "the groups of a process are told of together";
+    world.abort("the test is over");
+    EXPECT_THROW(world.barrier(), CommError);
+    EXPECT_EQ(under_way, 0);
+    world.watch_waits(nullptr);
+  });
+}
+
 // Of /proc/self/status, in KiB.
 std::int64_t memory_of_process(const std::string& key) {
   std::ifstream status("/proc/self/status");

@@ -149,10 +149,10 @@ class Toy {
     for (int lane = world.rank(); lane < kLanes; lane += world.size()) {
       sums[0] += lane_value(lane, state_.step + 1);
     }
-    membership_.set_waiting(true);
-    world.all_reduce(bytes_of(sums), {.dtype = DType::int64});
-    membership_.set_waiting(false);
-    membership_.count_progress();
+    {
+      const Activity::Wait waiting(&membership_.activity());
+      world.all_reduce(bytes_of(sums), {.dtype = DType::int64});
+    }
     stops = sums[1] > 0;
     return {.step = state_.step + 1, .number = mixed(state_.number, sums[0])};
   }

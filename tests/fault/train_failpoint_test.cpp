@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker of a run that dies, stops or fails at every failpoint of training and of its membership: the run
-// ends with the bits that it would have had, or with the code of a mistake and can then be resumed to them.
-// LOCKSTEP_RANKS says how many ranks are swept at each point; fewer than all: another one at each.
+// A worker of a run that dies, stops, hangs or fails at every failpoint of training and of its membership:
+// the run ends with the bits that it would have had, or with the code of a mistake and can then be resumed to
+// them. LOCKSTEP_RANKS says how many ranks are swept at each point; fewer than all: another one at each, and
+// hangs, each of which takes its timeouts, at some points only.
 #include <map>
 #include <string>
 #include <vector>
@@ -158,6 +159,21 @@ class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface
                 ContainsRegex(sentence(rank, "was ended") + ": nothing was heard of it for"));
   }
 
+  // Its process beats, and its training stands still for good.
+  void expect_replaced_when_hung(int rank) {
+    SCOPED_TRACE(fmt::format("rank {} hangs; {}", rank, ::testing::PrintToString(layout(rank))));
+    const std::string run = fmt::format("hung-{}", rank);
+    Flags flags = {"--elastic.stall_timeout_seconds", "2", "--elastic.beat_timeout_seconds", "2"};
+    // Before the first step of a generation the others find it; later it takes no more than the stall.
+    const bool has_begun = way_to(point()).phase.find("came together") == std::string::npos;
+    if (!has_begun) flags.insert(flags.end(), {"--comm.train_timeout_seconds", "4"});
+    const Finished finished = disturb(run, rank, "sleep(1000000)", flags);
+    expect_undisturbed(run, finished);
+    EXPECT_THAT(finished.error_output,
+                ContainsRegex(sentence(rank, "was ended") +
+                              ": (it beats, but has not moved|nothing was heard of it) for"));
+  }
+
   // Of ours, which it would make again: nothing is tried again, and the others save what they have.
   void expect_mistake(int rank) {
     SCOPED_TRACE(fmt::format("rank {} fails; {}", rank, ::testing::PrintToString(layout(rank))));
@@ -181,6 +197,22 @@ TEST_P(TrainFailpoint, LeavesNoTraceInTheResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TrainFailpoint, ::testing::ValuesIn(points_of_workers()),
+                         [](const auto& test) { return test::test_name_of(test.param); });
+
+// Before the vote, which the others then wait behind; in the update; and where ranks next talk to each other.
+std::vector<std::string> points_of_hangs() {
+  if (LOCKSTEP_RANKS == kRanks) return points_of_workers();
+  return {"train.clipped", "train.mirrored", "train.decided", "train.update", "train.boundary"};
+}
+
+class HungWorker : public TrainFailpoint {};
+
+TEST_P(HungWorker, IsReplaced) {
+  train_whole(common());
+  expect_replaced_when_hung(victims(3).front());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HungWorker, ::testing::ValuesIn(points_of_hangs()),
                          [](const auto& test) { return test::test_name_of(test.param); });
 
 }  // namespace
