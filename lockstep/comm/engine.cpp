@@ -111,7 +111,7 @@ void Engine::run(const std::shared_ptr<Operation>& operation) {
   if (const Helm::Turn turn(helm_); turn) {
     runner_.enqueue(operation);
     enqueued = true;
-    drive([&] { return operation->ended.load(std::memory_order_relaxed); });
+    drive([&] { return operation->ended.load(std::memory_order_relaxed); }, true);
   }
   if (!enqueued) exclusively([&](transport::Endpoint&) { runner_.enqueue(operation); });
   await(*operation);
@@ -147,7 +147,7 @@ void Engine::wait(const std::shared_ptr<Operation>& operation) {
 void Engine::await(Operation& operation) {
   while (!operation.ended.load(std::memory_order_acquire)) {
     if (const Helm::Turn turn(helm_); turn) {
-      drive([&] { return operation.ended.load(std::memory_order_relaxed); });
+      drive([&] { return operation.ended.load(std::memory_order_relaxed); }, true);
       break;
     }
     helm_.sleep_until(operation.ended);
@@ -169,9 +169,9 @@ void Engine::abort(const std::string& reason, const GroupNumbers& numbers) {
 }
 
 template <typename Condition>
-void Engine::drive(Condition until) {
+void Engine::drive(Condition until, bool waits) {
   try {
-    turn_until(until);
+    turn_until(until, waits);
   } catch (const std::exception&) {
     // An operation that stayed would go on with memory that its caller no longer keeps.
     runner_.break_all(std::current_exception());
@@ -179,13 +179,15 @@ void Engine::drive(Condition until) {
 }
 
 template <typename Condition>
-void Engine::turn_until(Condition until) {
+void Engine::turn_until(Condition until, bool waits) {
+  bool has_moved = false;
   while (!until()) {
     if (helm_.has_tasks()) helm_.run_tasks();
     bool time_passed = false;
     if (runner_.advance()) {
       forget_peer_memory();
       idle_.moved();
+      has_moved = true;
     } else {
       time_passed = idle_.pause(kLookInterval);
     }
@@ -194,6 +196,10 @@ void Engine::turn_until(Condition until) {
     const Clock::time_point now = Clock::now();
     if (now < next_look_) continue;
     runner_.look_at_stalled();
+    if (std::exchange(has_moved, false) && waits && watch_) {
+      watch_(false);
+      watch_(true);
+    }
     next_look_ = now + std::clamp<Clock::duration>(kLookShare * (Clock::now() - now), kLookInterval,
                                                    kLongestLookInterval);
   }
@@ -206,7 +212,7 @@ void Engine::background_loop(const std::stop_token& stop) {
     if (nothing_to_do()) continue;
     const Helm::Turn turn(helm_);
     if (!turn) continue;
-    drive(nothing_to_do);
+    drive(nothing_to_do, false);
   }
 }
 

@@ -49,7 +49,8 @@ class Engine {
   void release(Bytes memory);
   void limit_peer_memory(std::size_t bytes);
 
-  // As Communicator::watch_waits().
+  // As Communicator::watch_waits(). A wait in which something moves is told of as several, one after the
+  // other.
   void watch_waits(std::function<void(bool begins)> watch) { watch_ = std::move(watch); }
 
   int ranks_on_this_host();
@@ -72,9 +73,9 @@ class Engine {
  private:
   // --- Only whoever has the helm. Whatever goes wrong ends operations, never the driving.
   template <typename Condition>
-  void drive(Condition until);
+  void drive(Condition until, bool waits);
   template <typename Condition>
-  void turn_until(Condition until);
+  void turn_until(Condition until, bool waits);
 
   void await(Operation& operation);
   void forget_peer_memory();

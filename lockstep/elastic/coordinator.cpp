@@ -22,7 +22,9 @@ GenerationSize size_of(const CoordinatorOptions& options, int least) {
 }
 
 LivenessLimits limits_of(const CoordinatorOptions& options) {
-  return {.beat_timeout = options.beat_timeout, .stall_timeout = options.stall_timeout};
+  return {.beat_timeout = options.beat_timeout,
+          .stall_timeout = options.stall_timeout,
+          .wait_timeout = options.wait_timeout};
 }
 
 void check(const CoordinatorOptions& options) {
@@ -117,15 +119,27 @@ void Coordinator::on(const Beat& beat, Time now) {
   known->second.liveness.hear(heard, now);
 }
 
-void Coordinator::on(const Vote& vote, Time) {
+void Coordinator::on(const Vote& vote, Time now) {
   Known* const known = placed(vote.member, vote.generation);
   if (known == nullptr || !known->begun) return;
   if (vote.step != (has_begun_ ? decided_ : *known->begun) + 1) return;
   known->has_voted = true;
-  decide_if_all_voted();
+  known->duty = Duty::none;
+  ask_for_votes(now);
+  decide_if_all_voted(now);
 }
 
-void Coordinator::decide_if_all_voted() {
+// From the first vote for a step on: whoever has voted waits without a deadline.
+void Coordinator::ask_for_votes(Time now) {
+  for (const MemberId member : members_) {
+    Known& known = known_.at(member);
+    if (known.duty != Duty::train) continue;
+    known.duty = Duty::vote;
+    known.liveness.renew(now);
+  }
+}
+
+void Coordinator::decide_if_all_voted(Time now) {
   const auto has_voted = [&](MemberId member) { return known_.at(member).has_voted; };
   if (!std::ranges::all_of(members_, has_voted)) return;
   ++decided_;
@@ -133,7 +147,10 @@ void Coordinator::decide_if_all_voted() {
   failed_starts_.forget();
   const bool regroup = would_grow();
   for (const MemberId member : members_) {
-    known_.at(member).has_voted = false;
+    Known& known = known_.at(member);
+    known.has_voted = false;
+    known.duty = Duty::train;
+    known.liveness.renew(now);
     outputs_.push_back(Send{member, Decision{generation_, decided_, regroup}});
   }
   if (regroup) phase_ = Phase::gathering;

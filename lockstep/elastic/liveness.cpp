@@ -22,19 +22,25 @@ void Liveness::hear(const Beat& beat, Time now) {
   waits_ = beat.waits;
 }
 
-bool Liveness::may_stall(Duty duty) const {
-  return duty == Duty::none || (duty == Duty::train && waits_);
+std::optional<Time> Liveness::patience(Duty duty, const LivenessLimits& limits) const {
+  if (duty == Duty::none || (duty == Duty::train && waits_)) return std::nullopt;
+  return duty == Duty::vote && waits_ ? limits.wait_timeout : limits.stall_timeout;
 }
 
 Time Liveness::deadline(Duty duty, const LivenessLimits& limits) const {
   const Time silent = heard_ + limits.beat_timeout;
-  return may_stall(duty) ? silent : std::min(silent, moved_ + limits.stall_timeout);
+  const std::optional<Time> patience = this->patience(duty, limits);
+  return patience ? std::min(silent, moved_ + *patience) : silent;
 }
 
 std::optional<std::string> Liveness::failure(Duty duty, const LivenessLimits& limits, Time now) const {
   if (now < deadline(duty, limits)) return std::nullopt;
   if (now - heard_ >= limits.beat_timeout) {
     return fmt::format("nothing was heard of it for {:.1f} s", seconds(now - heard_));
+  }
+  if (duty == Duty::vote && waits_) {
+    return fmt::format("it beats, but has waited for {:.1f} s for others that wait for its vote",
+                       seconds(now - moved_));
   }
   return fmt::format("it beats, but has not moved for {:.1f} s", seconds(now - moved_));
 }

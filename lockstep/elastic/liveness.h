@@ -14,13 +14,15 @@ namespace lockstep::elastic {
 
 using Time = std::chrono::nanoseconds;  // since any moment
 
-// What is asked of a member beside its beats: nothing; to train, where it may wait for others; to come back
-// from a generation that was lost, where nobody is left to wait for.
-enum class Duty { none, train, come_back };
+// What is asked of a member beside its beats: nothing; to train, where it may wait for others, who have
+// deadlines; to vote as others have, who have none, and can be waited for only so long; to come back from a
+// generation that was lost, where nobody is left to wait for.
+enum class Duty { none, train, vote, come_back };
 
 struct LivenessLimits {
   Time beat_timeout;
   Time stall_timeout;
+  Time wait_timeout;
 };
 
 class Liveness {
@@ -37,7 +39,8 @@ class Liveness {
   std::optional<std::string> failure(Duty duty, const LivenessLimits& limits, Time now) const;
 
  private:
-  bool may_stall(Duty duty) const;
+  // How long it may stand still; none: without limit.
+  std::optional<Time> patience(Duty duty, const LivenessLimits& limits) const;
 
   Time heard_;
   Time moved_;

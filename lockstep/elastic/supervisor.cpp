@@ -365,6 +365,7 @@ CoordinatorOptions coordinator_of(const SupervisorOptions& options) {
           .pipeline = options.pipeline,
           .beat_timeout = options.beat_timeout,
           .stall_timeout = options.stall_timeout,
+          .wait_timeout = options.wait_timeout,
           .join_timeout = options.join_timeout,
           .can_save = options.can_save,
           .last_step = options.last_step,

@@ -43,6 +43,7 @@ struct SupervisorOptions {
   std::int64_t last_step = kNoStep;
   std::chrono::milliseconds beat_timeout{10'000};
   std::chrono::milliseconds stall_timeout{60'000};
+  std::chrono::milliseconds wait_timeout{360'000};
   std::chrono::milliseconds join_timeout{60'000};
   bool can_save = false;
   std::string run;           // its name, as agents know it; empty: made up, for this host alone

@@ -131,6 +131,35 @@ TEST(CoordinatorLoss, OneThatWaitsForOthersIsNotFrozen) {
   }
 }
 
+TEST(CoordinatorLoss, OneThatWaitsWhileOthersWaitForItsVoteIsFencedInTheEnd) {
+  Rig rig = three_at_step_1();
+  rig.vote(1, 2);
+  rig.vote(3, 2);
+  for (int second = 0; second < 360; second += 5) {
+    EXPECT_TRUE(rig.coordinator.is_running());
+    beat_all(rig, 7, true);
+    rig.beat(2, 7, true);
+    rig.pass(seconds(5));
+  }
+  ASSERT_EQ(rig.outputs<Fence>().size(), 1u);
+  EXPECT_EQ(rig.outputs<Fence>().front().member, 2u);
+  EXPECT_THAT(rig.outputs<Fence>().front().reason, HasSubstr("that wait for its vote"));
+}
+
+TEST(CoordinatorLoss, OneThatHasVotedMayWait) {
+  Rig rig = three_at_step_1();
+  rig.vote(1, 2);
+  rig.vote(3, 2);
+  for (std::uint64_t second = 0; second < 1000; second += 5) {
+    beat_all(rig, 7, false);
+    rig.beat(2, second, true);
+    rig.pass(seconds(5));
+    EXPECT_THAT(rig.out, IsEmpty());
+  }
+  rig.vote(2, 2);
+  EXPECT_EQ(rig.coordinator.decided(), 2);
+}
+
 TEST(CoordinatorLoss, OneThatWaitsInAnOlderGenerationIsFrozen) {
   Rig rig = three_at_step_1();
   for (std::uint64_t second = 0; second < 60; second += 5) {

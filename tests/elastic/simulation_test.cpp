@@ -101,14 +101,13 @@ TEST_P(Mistakes, AreFound) {
   FAIL() << "500 runs with this mistake were taken for good ones";
 }
 
-INSTANTIATE_TEST_SUITE_P(Simulation, Mistakes,
-                         ::testing::Values(Mistake::decides_without_all_votes,
-                                           Mistake::forgets_generation_numbers, Mistake::forgets_decided_step,
-                                           Mistake::keeps_stale_state, Mistake::takes_old_messages,
-                                           Mistake::heals_from_older_steps,
-                                           Mistake::commits_before_all_have_written,
-                                           Mistake::believes_failed_commits, Mistake::forgets_syncs,
-                                           Mistake::resumes_from_old_checkpoint));
+INSTANTIATE_TEST_SUITE_P(
+    Simulation, Mistakes,
+    ::testing::Values(Mistake::decides_without_all_votes, Mistake::forgets_generation_numbers,
+                      Mistake::forgets_decided_step, Mistake::keeps_stale_state, Mistake::takes_old_messages,
+                      Mistake::heals_from_older_steps, Mistake::commits_before_all_have_written,
+                      Mistake::believes_failed_commits, Mistake::forgets_syncs,
+                      Mistake::resumes_from_old_checkpoint, Mistake::believes_whoever_waits));
 
 }  // namespace
 }  // namespace lockstep::elastic::simulation

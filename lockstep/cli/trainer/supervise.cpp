@@ -175,6 +175,7 @@ int supervise(const spec::RunSpec& run, const WorkerCommand& command,
   options.max_workers = static_cast<int>(run.elastic.max_workers);
   options.beat_timeout = milliseconds_of(run.elastic.beat_timeout_seconds);
   options.stall_timeout = milliseconds_of(run.elastic.stall_timeout_seconds);
+  options.wait_timeout = options.stall_timeout + std::chrono::seconds(run.comm.train_timeout_seconds);
   options.join_timeout = milliseconds_of(run.elastic.join_timeout_seconds);
   options.can_save = run.checkpoint.enabled;
   options.log_path = log.string();

@@ -23,6 +23,7 @@ Scenario draw_scenario(std::uint64_t seed, Random& random) {
   options.min_members = random.between(1, std::max(1, options.max_members / 2));
   options.beat_timeout = seconds(2);
   options.stall_timeout = seconds(6);
+  options.wait_timeout = seconds(9);
   options.join_timeout = seconds(20);
   options.can_save = true;
   return scenario;

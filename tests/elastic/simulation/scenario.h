@@ -22,6 +22,7 @@ enum class Mistake {
   believes_failed_commits,
   forgets_syncs,                // the disk of the checkpoints
   resumes_from_old_checkpoint,  // although there is a newer one
+  believes_whoever_waits,       // the coordinator, for ever
 };
 
 // What a run is, beside the faults that it meets.

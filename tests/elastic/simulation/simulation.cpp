@@ -36,6 +36,7 @@ Outcome simulate(std::uint64_t seed, Mistake mistake, bool is_traced) {
   Scenario scenario = draw_scenario(seed, random);
   scenario.mistake = mistake;
   scenario.is_traced = is_traced;
+  if (mistake == Mistake::believes_whoever_waits) scenario.options.wait_timeout = std::chrono::hours(24);
   World world(scenario, random);
   Faults faults(world);
   Outcome outcome;

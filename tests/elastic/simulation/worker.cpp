@@ -57,8 +57,14 @@ void Worker::tell(const FromMember& message) {
 }
 
 void Worker::beat() {
-  if (!has_left()) tell(member_.beat(progress_, !is_hung_ && waits_for_others()));
+  if (!has_left()) tell(member_.beat(progress_, is_hung_ ? hangs_in_wait_ : waits_for_others()));
   after(kBeatInterval, [this] { beat(); });
+}
+
+// One that is alone waits for nobody.
+void Worker::hang() {
+  hangs_in_wait_ = !is_hung_ ? waits_for_others() && ranks() > 1 : hangs_in_wait_;
+  is_hung_ = true;
 }
 
 bool Worker::waits_for_others() const {

@@ -27,7 +27,8 @@ class Worker : public Process {
   Worker(World& world, int node, MemberId id);
 
   void start();
-  void hang() { is_hung_ = true; }  // it beats, and its trainer does nothing any more
+  // It beats, and its trainer does nothing any more: it says for ever what it was doing then.
+  void hang();
 
   MemberId id() const { return member_.id(); }
   bool has_left() const { return phase_ == Phase::left; }
@@ -108,6 +109,7 @@ class Worker : public Process {
   std::uint64_t entered_ = 0;  // phases so far
   std::uint64_t progress_ = 0;
   bool is_hung_ = false;
+  bool hangs_in_wait_ = false;
 
   Place place_;
   Held held_;
