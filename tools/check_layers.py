@@ -4,7 +4,7 @@
 
 A folder of lockstep/ may include itself and folders of lower tiers. The same holds for the libraries its
 CMakeLists.txt links. Only the folders above the libtorch line include libtorch; those below it do
-not include them either.
+not include them either. Nothing but lockstep/base/unix_time.h asks the wall clock, which jumps.
 
 usage: check_layers.py [ROOT]     ROOT holds lockstep/; default: the repository of this script
 """
@@ -45,6 +45,9 @@ FOLDER_OF_LIBRARY = {"compute": "kernels", "store": "checkpoint"}
 SOURCES = {".h", ".cpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINKED = re.compile(r"\bLockstep::(\w+)")
+# What tells the time of day. Deadlines and protocols have the steady clock (base/deadline.h).
+WALL_CLOCK = re.compile(r"\b(system_clock|CLOCK_REALTIME|gettimeofday|time\((nullptr|NULL|0)\))")
+WALL_CLOCK_FILE = "base/unix_time.h"
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
 
 
@@ -84,6 +87,8 @@ def violations_of(root, file):
         if file.suffix in SOURCES:
             match = INCLUDE.match(line)
             reasons = [why_not_include(inside, *match.groups())] if match else []
+            if WALL_CLOCK.search(line) and str(inside) != WALL_CLOCK_FILE:
+                reasons.append(f"asks the wall clock; what is recorded has unix_time() of {WALL_CLOCK_FILE}, all else Clock")
         else:
             reasons = [why_not(inside.parts[0], FOLDER_OF_LIBRARY.get(name, name)) for name in LINKED.findall(line.split("#")[0])]
         found += [f"{file.relative_to(root)}:{number}: {reason}" for reason in reasons if reason]

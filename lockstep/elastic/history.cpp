@@ -2,7 +2,6 @@
 #include "lockstep/elastic/history.h"
 
 #include <array>
-#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,15 +9,12 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/unix_time.h"
 
 namespace lockstep::elastic {
 namespace {
 
 constexpr std::array kNames = {"formed", "begun", "trained", "lost", "regrouped", "ended"};
-
-double unix_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

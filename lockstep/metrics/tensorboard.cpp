@@ -3,12 +3,12 @@
 
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cstdint>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "lockstep/base/unix_time.h"
 #include "lockstep/metrics/crc32c.h"
 
 namespace lockstep::metrics {
@@ -54,10 +54,6 @@ std::string encode(const Scalar& scalar) {
   return kTag + with_length(scalar.name) + kSimpleValue + little_endian(value);
 }
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 constexpr std::string_view kFilePrefix = "events.out.tfevents.";
 
 std::string file_name(double time_s) {
@@ -92,7 +88,7 @@ void remove_tensorboard_files(const std::filesystem::path& folder) {
   }
 }
 
-TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder) : TensorBoardSink(folder, now_s()) {}
+TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder) : TensorBoardSink(folder, unix_time()) {}
 
 TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder, double time_s)
     : file_(folder / file_name(time_s), OutputFile::Mode::append), time_s_(time_s) {

@@ -74,6 +74,12 @@ class CheckLayers(unittest.TestCase):
         code, output = run_on({f"lockstep/{folder}/a.cpp": text for folder in folders})
         self.assertEqual((code, output), (0, ""))
 
+    def test_the_wall_clock_is_asked_in_one_file(self):
+        asks = "auto now = std::chrono::system_clock::now();\n"
+        self.assertEqual(run_on({"lockstep/base/unix_time.h": asks}), (0, ""))
+        for line in (asks, "clock_gettime(CLOCK_REALTIME, &t);\n", "seed(time(nullptr));\n"):
+            self.refused({"lockstep/elastic/a.cpp": "\n" + line}, "lockstep/elastic/a.cpp:2: asks the wall clock")
+
     def test_folder_without_a_row_is_refused(self):
         self.refused({"lockstep/misc/a.h": "#pragma once\n"}, "lockstep/misc: has no row")
         self.refused({"lockstep/cli/a.cpp": '#include "lockstep/misc/a.h"\n'}, "'misc' has no row")

@@ -10,6 +10,7 @@
 
 #include "lockstep/base/deadline.h"
 #include "lockstep/base/error.h"
+#include "lockstep/base/unix_time.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/rendezvous/signal_inbox.h"
 
@@ -19,11 +20,6 @@ namespace {
 constexpr std::chrono::minutes kPatience{10};
 constexpr double kLook = 0.02;     // how often a file is looked at for a record, in seconds
 constexpr double kLongLook = 1.0;  // and for whether the job goes on
-
-// As the records of a run have it.
-double unix_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 class Disturbance {
  public:

@@ -2,7 +2,6 @@
 #include "lockstep/cli/trainer/run_folder.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/host_memory.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/base/unix_time.h"
 #include "lockstep/checkpoint/hugging_face/folder.h"
 #include "lockstep/cli/errors.h"
 #include "lockstep/cli/trainer/run_claim.h"
@@ -58,10 +58,6 @@ std::int64_t page_faults() {
 
 double mib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
-}
-
-double unix_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 // 0 when it took no time, as a checkpoint may say of a step that is told again.
