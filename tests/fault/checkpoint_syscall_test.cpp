@@ -92,6 +92,19 @@ TEST_P(FullSyscall, LeavesTheOldOneAndIsTold) {
   sweep_error("ENOSPC", "No space left on device");
 }
 
+class QuotaSyscall : public FailingSyscall {};
+
+TEST_P(QuotaSyscall, LeavesTheOldOneAndIsTold) {
+  sweep_error("EDQUOT", "Disk quota exceeded");
+}
+
+// A disk with errors is mounted again for reading only.
+class ReadOnlySyscall : public FailingSyscall {};
+
+TEST_P(ReadOnlySyscall, LeavesTheOldOneAndIsTold) {
+  sweep_error("EROFS", "Read-only file system");
+}
+
 // Files of 49 MiB, which are waited for in windows of 16 MiB.
 class LargeFile : public CheckpointSyscall {
  protected:
@@ -126,6 +139,8 @@ INSTANTIATE_TEST_SUITE_P(All, BrokenSyscall,
                                            "unlink", "unlinkat", "rmdir", "pread64"),
                          kName);
 INSTANTIATE_TEST_SUITE_P(All, LargeFile, ::testing::Values("sync_file_range"), kName);
+INSTANTIATE_TEST_SUITE_P(All, QuotaSyscall, ::testing::Values("write", "mkdir"), kName);
+INSTANTIATE_TEST_SUITE_P(All, ReadOnlySyscall, ::testing::Values("rename", "openat", "mkdir"), kName);
 INSTANTIATE_TEST_SUITE_P(All, FullSyscall,
                          ::testing::Values("write", "fsync", "fdatasync", "rename", "openat", "mkdir"),
                          kName);

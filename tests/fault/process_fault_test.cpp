@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "lockstep/base/deadline.h"
@@ -209,6 +210,33 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(TwoHosts, Faults, testing::Values(std::tuple("auto", "AllReduceHierarchical")),
                          [](const auto& test) { return std::get<1>(test.param); });
+
+// Signals that end system calls early, a thousand in a second.
+void begin_signal_storm() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval every_ms = {.it_interval = {0, 1000}, .it_value = {0, 1000}};
+  setitimer(ITIMER_REAL, &every_ms, nullptr);
+}
+
+class SignalStorm : public Faults {};
+
+TEST_P(SignalStorm, ChangesNothing) {
+  const RankProcesses::Body body = repeat_and_compare(operation());
+  RankProcesses ranks = start(carrier(), 60s, [&](Communicator& comm, const RankProcesses::Tell& tell) {
+    begin_signal_storm();
+    body(comm, tell);
+  });
+  for (Rank rank = 0; rank < kWorld; ++rank) EXPECT_EQ(ranks.next_line(rank), "running");
+  for (Rank rank = 0; rank < kWorld; ++rank) EXPECT_EQ(ranks.next_line(rank), "right");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SignalStorm,
+    testing::Combine(testing::Values("shm", "tcp"),
+                     testing::Values("AllReduceDirect", "AllReduceLanes", "Broadcast", "SendRecv")),
+    [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
 
 class Remains : public testing::TestWithParam<std::string> {};
 

@@ -93,6 +93,17 @@ TEST_F(TwoHostsTest, ASlowLinkOnlyTakesLonger) {
   }
 }
 
+TEST_F(TwoHostsTest, ALossyLinkOnlyTakesLonger) {
+  hosts_.lose(5);
+  RankProcesses ranks = start(
+      [](Communicator& comm, const RankProcesses::Tell& tell) { reduce_often(comm, tell, 10, 50'000); }, 30s);
+  for (Rank rank = 0; rank < kWorld; ++rank) {
+    EXPECT_EQ(ranks.next_line(rank), "running");
+    EXPECT_EQ(ranks.next_line(rank), "right");
+  }
+  EXPECT_TRUE(hosts_.has_lost_some());
+}
+
 TEST_F(TwoHostsTest, ACutLinkIsNoticedAtTheDeadlineOnBothSides) {
   RankProcesses ranks =
       start([](Communicator& comm,

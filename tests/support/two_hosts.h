@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two hosts as network namespaces, joined by a link that can be slow or down. Needs root, iproute2.
+// Two hosts as network namespaces, joined by a link that can be slow, lossy or down. Needs root, iproute2 and
+// nftables.
 #pragma once
 
 #include <array>
@@ -77,6 +78,24 @@ class TwoHosts {
                    "burst", "32k", "latency", "50ms"});
     }
   }
+  // So many packets of a hundred never arrive, in each direction.
+  void lose(int percent) const {
+    for (int host : {0, 1}) {
+      const std::string rules = fmt::format(
+          "add table inet loss; add chain inet loss input {{ type filter hook input priority 0; }}; "
+          "add rule inet loss input iifname \"{}\" numgen random mod 100 < {} counter drop",
+          device(host), percent);
+      run_command({"ip", "netns", "exec", space(host), "nft", rules});
+    }
+  }
+
+  // Whether any packet was lost so far.
+  bool has_lost_some() const {
+    return status_of(
+               {"sh", "-c",
+                fmt::format("ip netns exec {} nft list ruleset | grep -q 'packets [1-9]'", space(0))}) == 0;
+  }
+
   void cut() const { run_command({"ip", "-n", space(0), "link", "set", device(0), "down"}); }
 
   void mend() const { run_command({"ip", "-n", space(0), "link", "set", device(0), "up"}); }
