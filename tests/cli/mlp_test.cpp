@@ -60,6 +60,31 @@ TEST_F(MlpProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
   }
 }
 
+TEST_F(MlpProgram, GoesOnWithOtherWorkersWhereItWasSaved) {
+  for (const char* sharding : {"sample", "batch", "feature"}) {
+    const std::string whole = std::string(sharding) + "-whole";
+    const std::string cut = std::string(sharding) + "-cut";
+    const auto run = [&](const std::string& name, const char* workers, const char* steps,
+                         std::vector<std::string> more) {
+      more.insert(more.end(), {"--workers", workers, "--data.sharding", sharding, "--training.steps", steps,
+                               "--validation.freq", "15", "--lr_scheduler.decay_type", "constant",
+                               "--job.dump_folder", folder_.path(name)});
+      const Finished finished = train(std::move(more));
+      ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
+    };
+    run(whole, "1", "30", {});
+    run(cut, "1", "15", {});
+    run(cut, "3", "30", {"--resume", "auto"});
+    EXPECT_EQ(steps_of(cut), steps_of(whole)) << "sharding by " << sharding;
+    const auto hash_of = [&](const std::string& name) {
+      const Finished finished = run_program({"checkpoint", "hash", folder_.path(name)});
+      EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+      return finished.output.substr(0, 32);
+    };
+    EXPECT_EQ(hash_of(cut), hash_of(whole));
+  }
+}
+
 TEST_F(MlpProgram, ACorruptFileEndsWithItsNameAndOffset) {
   const std::string file = folder_.path("d/train.npy");
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 3);

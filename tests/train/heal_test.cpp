@@ -278,12 +278,14 @@ TEST_P(Healing, AnyLayoutBecomesAnyOther) {
       {"--parallelism.pipeline", "2", "--parallelism.zero_stage", "1"},
       {"--parallelism.tensor", "2", "--parallelism.sequence_parallel", "true"},
       {"--parallelism.tensor", "2", "--parallelism.zero_stage", "3"},
+      {"--parallelism.tensor", "2", "--parallelism.pipeline", "2"},
+      {"--parallelism.pipeline", "2", "--parallelism.schedule", "zbv"},
   };
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     SCOPED_TRACE(i);
     const Moment moment = kMoments[i % std::size(kMoments)];
     expect_undisturbed({{.workers = 4, .flags = layouts[i], .step = 3, .moment = moment, .lost = {1}},
-                        {.workers = 4, .flags = layouts[(i * 3 + 2) % layouts.size()], .regroup_after = 5},
+                        {.workers = 4, .flags = layouts[(i * 2 + 2) % layouts.size()], .regroup_after = 5},
                         {.workers = 4, .flags = layouts[(i + 4) % layouts.size()]}},
                        2);
   }

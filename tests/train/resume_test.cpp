@@ -49,6 +49,10 @@ const std::vector<Layout>& layouts() {
       {8, {"--parallelism.tensor", "2", "--parallelism.pipeline", "2", "--parallelism.zero_stage", "3"}},
       {4, {"--parallelism.zero_stage", "1", "--parallelism.zero_scope", "host"}},
       {2, {"--parallelism.tensor", "2", "--parallelism.zero_stage", "0", "--parallelism.recompute", "all"}},
+      {2,
+       {"--parallelism.pipeline", "2", "--parallelism.schedule", "interleaved",
+        "--parallelism.virtual_stages", "2"}},
+      {4, {"--parallelism.pipeline", "2", "--parallelism.schedule", "zbv", "--parallelism.zero_stage", "1"}},
   };
   return all;
 }
