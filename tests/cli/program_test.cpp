@@ -42,6 +42,8 @@ TEST(Program, PrintsVersionAndHelp) {
     EXPECT_EQ(asked.output, run_program({"help", command}).output);
     EXPECT_THAT(asked.output, AllOf(HasSubstr("\n  -n, --workers N"), Not(HasSubstr("\n\n\n"))));
   }
+  EXPECT_THAT(run_program({"train", "--workers", "2", "no.toml"}).error_output,
+              HasSubstr("no.toml: cannot read the run file"));
   EXPECT_EQ(run_program({"launch", "--", "printf", "%s", "--help"}).output, "--help");
   EXPECT_THAT(run_program({"launch", "--help"}).output, HasSubstr("[--] PROGRAM [ARGUMENTS...]"));
   EXPECT_THAT(run_program({"bench", "--help"}).output,

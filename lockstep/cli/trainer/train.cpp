@@ -126,7 +126,6 @@ void ignore_signal_without_meaning() {
   std::signal(SIGUSR2, SIG_IGN);
 }
 
-// Asked for behind other words; the parser sees it only before them.
 int show_help(const CLI::App& command) {
   print(std::cout, command.help("lockstep"));
   return kDone;
@@ -183,6 +182,7 @@ class TrainUsage : public CLI::Formatter {
 void add_train(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("train", kTrainSummary);
   command->prefix_command();
+  command->set_help_flag("");  // flags may come in any order, so the command reads all of them
   command->formatter(std::make_shared<TrainUsage>("[FLAGS]"));
   command->footer(R"(Flags:
   -n, --workers N             Start so many ranks on this host; under torchrun, mpirun or srun they come from there
@@ -193,6 +193,7 @@ void add_train(CLI::App& app, Invocation& invocation) {
   --init-from PATH            Begin a new run with the weights of a checkpoint or of a Hugging Face folder
                               (checkpoint.initial_load_path)
   --SECTION.KEY VALUE         Any key of the run file, as in --training.steps 200 (docs/configuration.md lists them)
+  -h, --help                  Print this help message and exit
 
 Layouts (docs/parallelism.md): --parallelism.pipeline P cuts the model into P stages, --parallelism.tensor T has T
 workers compute each layer together, and the rest of the workers share the batch; one of the two can be -1: what
@@ -210,11 +211,13 @@ those that are ignored at the start, as SIGHUP under nohup, do not.)");
 void add_agent(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("agent", kAgentSummary);
   command->prefix_command();
+  command->set_help_flag("");  // flags may come in any order, so the command reads all of them
   command->formatter(std::make_shared<TrainUsage>("--join ADDRESS:PORT [--workers N]"));
   command->footer(R"(Flags:
   --join ADDRESS:PORT         Where `lockstep train --listen` began the run; a minute is waited for it
   -n, --workers N             Keep so many workers going on this host, and start them again when they are lost
   --SECTION.KEY VALUE         The same keys as the run was begun with
+  -h, --help                  Print this help message and exit
 
 The run file, its data and the folder of the run must be the same here, the secret too.)");
   command->callback([&invocation, command] {
