@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/exit_code.h"
 
+#include <filesystem>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -23,7 +24,9 @@ int exit_code_of(const std::exception& error) {
   if (is<InUseError>(error)) return exit_code::kInUse;
   if (is<DataError>(error)) return exit_code::kBadData;
   if (is<CommError>(error)) return exit_code::kInterrupted;
-  return is_lack_of_memory(error) ? exit_code::kBadUsage : exit_code::kInternal;
+  // A path that cannot be looked at is a user's.
+  const bool is_setup = is_lack_of_memory(error) || is<std::filesystem::filesystem_error>(error);
+  return is_setup ? exit_code::kBadUsage : exit_code::kInternal;
 }
 
 bool is_lack_of_memory(const std::exception& error) {

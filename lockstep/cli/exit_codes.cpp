@@ -2,7 +2,10 @@
 #include "lockstep/cli/exit_codes.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/cli/errors.h"
@@ -27,6 +30,10 @@ Verdict raw_verdict_on(const std::exception_ptr& error) {
     return {kOutputLost, raised.what()};
   } catch (const InternalError& raised) {
     return {kInternal, raised.what()};
+  } catch (const std::filesystem::filesystem_error& raised) {
+    return {exit_code_of(raised), is_lack_of_memory(raised) ? std::string(kNoMemory)
+                                                            : fmt::format("{}: {}", raised.path1().string(),
+                                                                          raised.code().message())};
   } catch (const std::exception& raised) {
     const int code = exit_code_of(raised);
     if (is_lack_of_memory(raised)) return {code, std::string(kNoMemory)};

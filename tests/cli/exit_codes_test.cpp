@@ -2,6 +2,7 @@
 #include "lockstep/cli/exit_codes.h"
 
 #include <csignal>
+#include <filesystem>
 #include <new>
 #include <system_error>
 
@@ -45,6 +46,18 @@ TEST(ExitCodes, MissingMemoryIsNoBug) {
     EXPECT_NE(verdict_on(error).sentence.find("not enough memory"), std::string::npos);
   }
   EXPECT_EQ(verdict_on(std::make_exception_ptr(other)).code, 70);
+}
+
+TEST(ExitCodes, APathThatCannotBeLookedAtIsTheUsersMatter) {
+  const std::string longest(300, 'x');
+  try {
+    (void)std::filesystem::exists(longest);
+    FAIL() << "such a name can be looked at";
+  } catch (const std::filesystem::filesystem_error&) {
+    const Verdict verdict = verdict_on(std::current_exception());
+    EXPECT_EQ(verdict.code, 2);
+    EXPECT_EQ(verdict.sentence, longest + ": File name too long");
+  }
 }
 
 TEST(ExitCodes, ASentenceIsOneLine) {
