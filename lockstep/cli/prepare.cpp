@@ -23,6 +23,7 @@
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/interruption.h"
 #include "lockstep/cli/output.h"
+#include "lockstep/cli/printable.h"
 #include "lockstep/data/sentencepiece/tokenizer.h"
 #include "lockstep/data/tokenizer/bpe_tokenizer.h"
 #include "lockstep/data/tokenizer/splitter.h"
@@ -168,12 +169,14 @@ std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
                                             {"mb_per_s", mb_per_s}};
     return summary.dump() + "\n";
   }
-  std::string text = fmt::format("wrote {0}.bin and {0}.idx: {1}, {2} of a vocabulary of {3}\n", flags.output,
+  const std::string output = printable(flags.output);
+  const std::string validation = printable(data::validation_prefix_of(options));
+  std::string text = fmt::format("wrote {0}.bin and {0}.idx: {1}, {2} of a vocabulary of {3}\n", output,
                                  counted(done.train.documents, "document"),
                                  counted(done.train.tokens, "token"), tokenizer.vocab_size());
   if (flags.validation > 0) {
     text +=
-        fmt::format("wrote {0}_validation.bin and .idx: {1}, {2}\n", flags.output,
+        fmt::format("wrote {0}_validation.bin and .idx: {1}, {2}\n", output,
                     counted(done.validation.documents, "document"), counted(done.validation.tokens, "token"));
   }
   if (flags.train_tokenizer && tokenizer.vocab_size() < flags.vocab_size) {
@@ -186,20 +189,21 @@ std::string report(const PrepareFlags& flags, const data::Tokenizer& tokenizer,
     text += fmt::format(
         "{} has no document and cannot be used: choose a larger --validation, or cut plain text into more "
         "documents with --document-lines\n",
-        data::validation_prefix_of(options));
+        validation);
   }
   if (old_validation) {
     text += fmt::format(
         "{0}.bin of before is still there: its tokens may be of another tokenizer; give --validation to "
         "replace it, or remove {0}.*\n",
-        data::validation_prefix_of(options));
+        validation);
   }
   if (done.resumed_bytes > 0) {
     text += fmt::format("{:.1f} MB had been done by an interrupted run\n",
                         static_cast<double>(done.resumed_bytes) / 1e6);
   }
   return text + fmt::format("wrote {}\nread {:.1f} MB of text in {:.1f} s, {:.1f} MB/s\n",
-                            options.tokenizer_file, static_cast<double>(done.bytes) / 1e6, seconds, mb_per_s);
+                            printable(options.tokenizer_file), static_cast<double>(done.bytes) / 1e6, seconds,
+                            mb_per_s);
 }
 
 // Whoever writes there says why it cannot.

@@ -62,8 +62,10 @@ Setting parse_value(const Key& key, const std::string& text, const std::string& 
     refuse(place, fmt::format("{} must be {}, not '{}'{}", key.full_name(), words_for_type(key), text,
                               is_long_number(text) ? ", which has too many digits" : ""));
   };
-  // A line break could begin another key.
-  if (text.find_first_of("\r\n") != std::string::npos) bad();
+  // A line break could begin another key, and TOML has no control characters.
+  if (std::ranges::any_of(text, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; })) {
+    refuse(place, fmt::format("{} must be one line without control characters", key.full_name()));
+  }
   toml::table table;
   try {
     table = toml::parse("value = " + as_toml(key, text));

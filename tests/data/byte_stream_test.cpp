@@ -68,6 +68,17 @@ TEST(ByteStream, CompressedDataThatEndsAnywhereIsCutOff) {
   }
 }
 
+TEST(ByteStream, WhatFollowsCompressedDataAndIsNotIsRefused) {
+  TemporaryFolder folder;
+  const std::string gzip = gzip_of("In the beginning");
+  for (const std::string& zeros : {std::string(), std::string(300, '\0'), std::string(600'000, '\0')}) {
+    const std::string path = folder.write("more", gzip + zeros + "junk");
+    EXPECT_THAT(error_of<DataError>([&] { read_all(path, 100); }),
+                HasSubstr("more at byte " + std::to_string(gzip.size() + zeros.size()) +
+                          ": something that is not compressed follows"));
+  }
+}
+
 TEST(ByteStream, AsksBeforeEachPartAndWhileAPipeHasNothing) {
   TemporaryFolder folder;
   const std::string path = folder.path("pipe");

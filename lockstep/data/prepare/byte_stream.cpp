@@ -117,9 +117,12 @@ std::size_t ByteStream::read_plain(std::span<char> into) {
   return count;
 }
 
-// False behind the last one, where padding may stand, which is none of the content.
+// False behind the last one, where zeros may stand, which are none of the content.
 bool ByteStream::begin_member() {
-  if (!source_->has(2) || !begins_gzip(source_->front())) return false;
+  if (!source_->has(2) || !begins_gzip(source_->front())) {
+    skip_padding();
+    return false;
+  }
   if (gzip_) {
     ::inflateReset(gzip_.get());
   } else {
@@ -129,6 +132,17 @@ bool ByteStream::begin_member() {
   }
   within_member_ = true;
   return true;
+}
+
+void ByteStream::skip_padding() {
+  while (source_->has(1)) {
+    const std::span<char> front = source_->front();
+    const auto other = std::ranges::find_if(front, [](char byte) { return byte != '\0'; });
+    source_->skip(static_cast<std::size_t>(other - front.begin()));
+    if (other != front.end()) {
+      bad_file(path_, source_->offset(), "something that is not compressed follows the compressed data");
+    }
+  }
 }
 
 std::size_t ByteStream::inflate(std::span<char> into) {

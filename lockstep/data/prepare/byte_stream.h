@@ -25,7 +25,7 @@ class ByteStream {
   ByteStream& operator=(const ByteStream&) = delete;
 
   // How many bytes were read; fewer than asked for only at the end. DataError naming the compressed offset
-  // when the file is corrupt or cut off.
+  // when the file is corrupt or cut off, or has more than zeros behind what is compressed.
   std::size_t read(std::span<char> into);
 
   const std::string& path() const { return path_; }  // as errors call it
@@ -37,6 +37,7 @@ class ByteStream {
   std::size_t read_plain(std::span<char> into);
   std::size_t read_gzip(std::span<char> into);
   bool begin_member();
+  void skip_padding();
   std::size_t inflate(std::span<char> into);
 
   std::string path_;

@@ -32,11 +32,17 @@ class PieceEncoder : public Encoder {
   std::vector<int> ids_;
 };
 
+// Without what says only where the library noticed it.
+std::string in_words(const std::string& why) {
+  return why.find(".cc(") == std::string::npos ? ": " + why : "";
+}
+
 class SentencePieceTokenizer : public Tokenizer {
  public:
   explicit SentencePieceTokenizer(const std::string& path) : model_(tokenizer_content(path)) {
-    if (const std::string why = load(); !why.empty())
-      throw DataError(fmt::format("{} is no sentencepiece model: {}", path, why));
+    if (const std::string why = load(); !why.empty()) {
+      throw DataError(fmt::format("{} is no sentencepiece model{}", path, in_words(why)));
+    }
   }
 
   std::uint64_t vocab_size() const override { return static_cast<std::uint64_t>(processor_.GetPieceSize()); }
