@@ -2,6 +2,7 @@
 #include "lockstep/train/model_folder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "lockstep/base/error.h"
 #include "lockstep/base/host_memory.h"
 #include "lockstep/checkpoint/hugging_face/state.h"
+#include "lockstep/kernels/compute/update/vectors.h"
 #include "lockstep/metrics/progress.h"
 #include "lockstep/model/gpt/state_names.h"
 #include "lockstep/model/llama/state_names.h"
@@ -151,6 +153,11 @@ void load_values(const checkpoint::ModelFolder& folder, const spec::Model& spec,
     tensor.values = values;
     checkpoint::read_state(folder, std::span<const checkpoint::StateTensor>(&tensor, 1),
                            [](std::string_view) { return true; });
+    if (const auto bad = kernels::first_not_finite(values)) {
+      throw DataError(fmt::format("{}: tensor '{}' has {} at place {}: these are not weights to go on with",
+                                  folder.path(), tensor.name,
+                                  std::isnan(values[*bad]) ? "no number" : "an infinite number", *bad));
+    }
     take(i, values);
   }
 }

@@ -369,5 +369,25 @@ TEST_F(ModelFolder, TrainsFurther) {
               HasSubstr("config.json says width = 32"));
 }
 
+TEST_F(ModelFolder, WithWhatIsNoNumberIsRefusedByName) {
+  const std::string bad = folder_->path("bad");
+  std::filesystem::copy(model(), bad, std::filesystem::copy_options::recursive);
+  {
+    std::fstream file(bad + "/model.safetensors", std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-4, std::ios::end);
+    file.write("\xff\xff\xff\xff", 4);
+  }
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"generate", bad, "--prompt", "ab"},
+        {"eval", bad, "--data", corpus()},
+        {"train", run_file_, "--init-from", bad, "--job.dump_folder", folder_->path("from-bad")}}) {
+    const Finished finished = run_program(command);
+    EXPECT_EQ(finished.exit_code, 65) << command.front();
+    EXPECT_THAT(finished.error_output, HasSubstr(bad + ": tensor '"));
+    EXPECT_THAT(finished.error_output, HasSubstr("' has no number at place "));
+    EXPECT_EQ(lines_in(finished.error_output), 1) << finished.error_output;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::testing
