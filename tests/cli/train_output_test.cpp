@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -176,6 +177,21 @@ TEST_F(TrainOutput, ProgressFitsIntoANarrowTerminal) {
     EXPECT_LT(line.size(), 40U) << line;
   }
   EXPECT_THAT(read_file(run + "/log.txt"), HasSubstr("\nstep 1/4  loss"));
+}
+
+// A disk that has no room for what is trained is told of before the training.
+TEST_F(TrainProgram, AFullDiskIsToldBeforeTheFirstStep) {
+  const std::string small = folder_.path("small");
+  std::filesystem::create_directory(small);
+  const Finished finished = run_shell(
+      fmt::format("unshare --mount sh -c 'mount -t tmpfs -o size=100k tmpfs {0} && \"$LOCKSTEP\" train {1} "
+                  "--job.dump_folder {0}/run --training.steps 1 --metrics.enable_tensorboard false'",
+                  small, run_));
+  EXPECT_THAT(finished.output, ContainsRegex("warning: the disk of [^ ]*/small/run has [0-9.]+ MiB left, and "
+                                             "what the run leaves there needs about [0-9.]+ MiB: make room"));
+  EXPECT_NE(finished.exit_code, 0);
+  EXPECT_THAT(train({"--training.steps", "1", "--job.dump_folder", folder_.path("large")}).output,
+              Not(HasSubstr("the disk of")));
 }
 
 }  // namespace

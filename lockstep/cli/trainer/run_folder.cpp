@@ -249,6 +249,7 @@ void RunFolder::begin(const Workers& workers) {
                   counted(workload.lanes, "lane"), workload.tokens_per_step,
                   metrics::format_memory(needs.largest), folder_.path().string()));
   warn_about_memory(workers.on_this_host, needs.on_this_host);
+  warn_about_disk();
   // Later, what was trained is saved first.
   if (!goes_on_ && log_->lost_output()) throw OutputError(*log_->lost_output());
 }
@@ -266,6 +267,21 @@ void RunFolder::warn_about_memory(int local_workers, std::uint64_t needed) {
       "warning: {} on this host will need about {} of memory, of which {} can be had: use fewer of them, a "
       "smaller training.micro_batch_size, or --parallelism.recompute all",
       counted(local_workers, "worker"), metrics::format_memory(needed), metrics::format_memory(usable)));
+}
+
+// Better than to find out after training. What others write there meanwhile nobody knows.
+void RunFolder::warn_about_disk() {
+  std::error_code unknown;
+  const std::uint64_t left = std::filesystem::space(folder_.path(), unknown).available;
+  const auto parameters = static_cast<std::uint64_t>(spec::parameter_count(run_.model));
+  const auto moments = static_cast<std::uint64_t>(train::weight_options(run_).moments);
+  const std::uint64_t checkpoint = run_.checkpoint.enabled ? (1 + moments) * sizeof(float) : 0;
+  const std::uint64_t needed = parameters * (size_of(run_.training.dtype) + checkpoint);
+  if (unknown || needed <= left) return;
+  log_->say(fmt::format(
+      "warning: the disk of {} has {} left, and what the run leaves there needs about {}: make room, or "
+      "choose another --job.dump_folder",
+      folder_.path().string(), metrics::format_memory(left), metrics::format_memory(needed)));
 }
 
 double RunFolder::mfu(const train::StepReport& report) const {

@@ -75,6 +75,7 @@ class RunFolder {
   double mfu(const train::StepReport& report) const;
   void show(const train::StepReport& report);
   void warn_about_memory(int local_workers, std::uint64_t needed);
+  void warn_about_disk();
 
   const spec::RunSpec& run_;
   int workers_;
