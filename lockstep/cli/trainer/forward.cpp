@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -15,6 +16,13 @@
 namespace lockstep::cli {
 namespace {
 
+// Threads of libgomp that wait for one another spin for milliseconds before they sleep, the time that another
+// process would have given way in: on a busy machine, a hundred times slower. It reads this when it is loaded.
+void wait_for_threads_briefly() {
+  constexpr int kKeep = 0;
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "10000", kKeep);
+}
+
 // Becomes lockstep-trainer; returns only by an error.
 int hand_over(const std::string& command, const std::vector<std::string>& arguments) {
   const std::filesystem::path program =
@@ -24,6 +32,7 @@ int hand_over(const std::string& command, const std::vector<std::string>& argume
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  wait_for_threads_briefly();
   ::execv(program.c_str(), argv.data());
   if (errno == ENOENT) {
     throw UsageError(
