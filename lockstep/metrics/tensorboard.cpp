@@ -88,7 +88,8 @@ void remove_tensorboard_files(const std::filesystem::path& folder) {
   }
 }
 
-TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder) : TensorBoardSink(folder, unix_time()) {}
+TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder)
+    : TensorBoardSink(folder, unix_time()) {}
 
 TensorBoardSink::TensorBoardSink(const std::filesystem::path& folder, double time_s)
     : file_(folder / file_name(time_s), OutputFile::Mode::append), time_s_(time_s) {

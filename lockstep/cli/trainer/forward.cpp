@@ -17,7 +17,7 @@ namespace lockstep::cli {
 namespace {
 
 // Threads of libgomp that wait for one another spin for milliseconds before they sleep, the time that another
-// process would have given way in: on a busy machine, a hundred times slower. It reads this when it is loaded.
+// process would have given way in: on a busy machine, many times slower. It reads this when it is loaded.
 void wait_for_threads_briefly() {
   constexpr int kKeep = 0;
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "10000", kKeep);
