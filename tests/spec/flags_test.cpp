@@ -82,8 +82,11 @@ TEST(MeantFlag, IsThatOfACommandOrOfAKey) {
 }
 
 TEST(Flags, CannotSmuggleKeysOrBrokenText) {
-  EXPECT_THAT(error_of({"--training.steps", "1\n[job]\ndump_folder = 'x'"}),
-              HasSubstr("must be a whole number"));
+  for (const std::string line_break : {"\n", "\r\n", "\r"}) {
+    EXPECT_THAT(error_of({"--training.steps", "1" + line_break + "[job]" + line_break + "dump_folder = 'x'"}),
+                HasSubstr("training.steps must be one line without control characters"));
+  }
+  EXPECT_THAT(error_of({"--training.steps", "1, dump_folder = 'x'"}), HasSubstr("must be a whole number"));
   EXPECT_THAT(error_of({"--job.dump_folder", "\xff"}), HasSubstr("must be a text"));
   EXPECT_THAT(error_of({"--training.steps", ""}), HasSubstr("must be a whole number"));
 }
