@@ -255,7 +255,7 @@ void add_prepare(CLI::App& app, Invocation& invocation) {
   command->add_flag("--train-tokenizer", flags->train_tokenizer,
                     "Train a byte-pair tokenizer on the text first");
   command->add_option("--vocab-size", flags->vocab_size, "Tokens of the trained tokenizer")
-      ->check(whole_number(1, std::int64_t{1} << 32));
+      ->check(whole_number(1, data::kMaxVocabulary));
   command->add_option("--pattern", flags->pattern, "Its words: gpt2, llama3 (default) or qwen2");
   command
       ->add_option("--train-mib", flags->train_mib, "MiB of text that it is trained on at most (default 256)")

@@ -68,6 +68,9 @@ schedule::PipelineCosts parse_costs(const std::string& text, double link) {
 }
 
 schedule::Pipeline from_flags(const ShowFlags& flags) {
+  if (flags.schedule.ends_with(".csv")) {
+    throw UsageError(fmt::format("--schedule takes a name: give the file as --from {}", flags.schedule));
+  }
   if (flags.stages == 0 || flags.micro_batches == 0) {
     throw UsageError("lockstep schedule show needs --stages and --micro-batches, or a file with --from");
   }

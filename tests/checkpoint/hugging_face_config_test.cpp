@@ -100,7 +100,8 @@ std::string refusal_of(const nlohmann::json& changes, const spec::Model& model =
 TEST(HuggingFaceConfig, RefusesWhatItIsNot) {
   EXPECT_EQ(refusal_of(nlohmann::json::object()), "accepted");
   EXPECT_THAT(refusal_of({{"model_type", "bert"}}), HasSubstr("f: model_type is 'bert'"));
-  EXPECT_THAT(refusal_of({{"hidden_size", -1}}), HasSubstr("f: hidden_size is -1"));
+  EXPECT_THAT(refusal_of({{"hidden_size", -1}}), HasSubstr("f: hidden_size must be"));
+  EXPECT_THAT(refusal_of({{"hidden_size", UINT64_MAX}}), HasSubstr("18446744073709551615"));
   EXPECT_THAT(refusal_of({{"hidden_size", 1e9}}), HasSubstr("f: hidden_size"));
   EXPECT_THAT(refusal_of({{"hidden_size", 1 << 30}}), HasSubstr("f: hidden_size must be"));
   EXPECT_THAT(refusal_of({{"hidden_size", "many"}}), HasSubstr("wrong kind"));
@@ -170,7 +171,7 @@ TEST(HuggingFaceConfig, RefusesOtherRopeScalings) {
   EXPECT_THAT(with({{"low_freq_factor", 0}}), HasSubstr("low_freq_factor of rope_scaling must be"));
   EXPECT_THAT(with({{"low_freq_factor", 5}}), HasSubstr("must be below model.rope_high_freq_factor = 5"));
   EXPECT_THAT(with({{"original_max_position_embeddings", 0}}), HasSubstr("must be"));
-  EXPECT_THAT(with({{"original_max_position_embeddings", -1}}), HasSubstr("wrong kind"));
+  EXPECT_THAT(with({{"original_max_position_embeddings", -1}}), HasSubstr("must be"));
 }
 
 TEST(HuggingFaceConfig, ReadsNewerFolders) {

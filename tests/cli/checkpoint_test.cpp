@@ -212,7 +212,7 @@ TEST_F(CheckpointCommand, RefusesWhatIsNone) {
   expect_refusal(run({"ls"}), 2, "PATH");
   expect_refusal(run({"diff", path("run")}), 2, "B");
   for (const char* command : {"ls", "inspect", "verify", "hash"}) {
-    expect_refusal(run({command, path("none")}), 2, "none has no checkpoint");
+    expect_refusal(run({command, path("none")}), 2, "none does not exist: name the folder of one");
   }
   std::filesystem::remove(path("alone/step-20/COMMIT"));
   expect_refusal(run({"hash", path("alone")}), 2, "was committed");

@@ -102,6 +102,8 @@ TEST(Schedule, RefusesBadFlags) {
   }
   expect_refusal(show({"--stages", "100", "--micro-batches", "1000"}), 2,
                  "the schedule has 200000 passes, and no more than 100000 are shown");
+  expect_refusal(show({"--schedule", "a.csv", "--stages", "2", "--micro-batches", "2"}), 2,
+                 "--schedule takes a name: give the file as --from a.csv");
   expect_refusal(show({"--from", "a.csv", "--stages", "2"}), 2, "--from gives the whole schedule");
   expect_refusal(show({"--from", "a.csv", "--csv", "b.csv"}), 2, "--csv and --from exclude each other");
 }

@@ -200,8 +200,8 @@ class ConfigReader {
       value = given.get<bool>();
     } else if (std::holds_alternative<double>(value) && given.is_number()) {
       value = given.get<double>();
-    } else if (std::holds_alternative<std::int64_t>(value) && given.is_number_unsigned() &&
-               given <= INT64_MAX) {
+    } else if (std::holds_alternative<std::int64_t>(value) && given.is_number_integer() &&
+               (!given.is_number_unsigned() || given.get<std::uint64_t>() <= INT64_MAX)) {
       value = given.get<std::int64_t>();
     } else {
       refuse(fmt::format("is {}, which is of the wrong kind", given.dump()));

@@ -96,8 +96,8 @@ std::string find_checkpoint(const std::string& path) {
     throw UsageError(fmt::format(
         "no checkpoint in {} was committed: `lockstep checkpoint ls {}` says what is there", *store, path));
   }
-  throw UsageError(
-      fmt::format("{} has no checkpoint: name the folder of one (step-N), of several, or of a run", path));
+  throw UsageError(fmt::format("{} {}: name the folder of one (step-N), of several, or of a run", path,
+                               std::filesystem::exists(path) ? "has no checkpoint" : "does not exist"));
 }
 
 }  // namespace lockstep::checkpoint
