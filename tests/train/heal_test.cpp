@@ -270,35 +270,25 @@ TEST_P(Healing, AStepIsTrainedTwiceAtMost) {
 }
 
 TEST_P(Healing, AnyLayoutBecomesAnyOther) {
-  // Each on as many workers as two replicas of the model have.
-  struct Layout {
-    int workers = 4;
-    Flags flags;
-  };
-  const std::vector<Layout> layouts = {
-      {.flags = {"--parallelism.zero_stage", "0"}},
-      {.flags = {"--parallelism.zero_stage", "1"}},
-      {.flags = {"--parallelism.zero_stage", "2"}},
-      {.flags = {"--parallelism.zero_stage", "3"}},
-      {.flags = {"--parallelism.pipeline", "2", "--parallelism.zero_stage", "1"}},
-      {.flags = {"--parallelism.tensor", "2", "--parallelism.sequence_parallel", "true"}},
-      {.flags = {"--parallelism.tensor", "2", "--parallelism.zero_stage", "3"}},
-      {.workers = 8, .flags = {"--parallelism.tensor", "2", "--parallelism.pipeline", "2"}},
-      {.flags = {"--parallelism.pipeline", "2", "--parallelism.schedule", "zbv"}},
+  // Of the largest replica, four workers, there are two.
+  const std::vector<Flags> layouts = {
+      {"--parallelism.zero_stage", "0"},
+      {"--parallelism.zero_stage", "1"},
+      {"--parallelism.zero_stage", "2"},
+      {"--parallelism.zero_stage", "3"},
+      {"--parallelism.pipeline", "2", "--parallelism.zero_stage", "1"},
+      {"--parallelism.tensor", "2", "--parallelism.sequence_parallel", "true"},
+      {"--parallelism.tensor", "2", "--parallelism.zero_stage", "3"},
+      {"--parallelism.tensor", "2", "--parallelism.pipeline", "2"},
+      {"--parallelism.pipeline", "2", "--parallelism.schedule", "zbv"},
   };
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     SCOPED_TRACE(i);
-    const auto episode_of = [&](std::size_t number) {
-      const Layout& layout = layouts[number % layouts.size()];
-      return Episode{.workers = layout.workers, .flags = layout.flags};
-    };
-    Episode losing = episode_of(i);
-    losing.step = 3;
-    losing.moment = kMoments[i % std::size(kMoments)];
-    losing.lost = {1};
-    Episode leaving = episode_of(i + 2);
-    leaving.regroup_after = 5;
-    expect_undisturbed({losing, leaving, episode_of(i + 4)}, 2);
+    const Moment moment = kMoments[i % std::size(kMoments)];
+    expect_undisturbed({{.workers = 8, .flags = layouts[i], .step = 3, .moment = moment, .lost = {1}},
+                        {.workers = 8, .flags = layouts[(i + 2) % layouts.size()], .regroup_after = 5},
+                        {.workers = 8, .flags = layouts[(i + 4) % layouts.size()]}},
+                       2);
   }
 }
 
