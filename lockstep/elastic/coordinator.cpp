@@ -125,17 +125,18 @@ void Coordinator::on(const Vote& vote, Time now) {
   if (vote.step != (has_begun_ ? decided_ : *known->begun) + 1) return;
   known->has_voted = true;
   known->duty = Duty::none;
-  ask_for_votes(now);
+  limit_waits(now);
   decide_if_all_voted(now);
 }
 
-// From the first vote for a step on: whoever has voted waits without a deadline.
-void Coordinator::ask_for_votes(Time now) {
+// Somebody has voted, and waits for the others without a deadline; or all are to come for another place, or
+// to end.
+void Coordinator::limit_waits(Time now) {
   for (const MemberId member : members_) {
-    Known& known = known_.at(member);
-    if (known.duty != Duty::train) continue;
-    known.duty = Duty::vote;
-    known.liveness.renew(now);
+    const auto known = known_.find(member);
+    if (known == known_.end() || known->second.duty != Duty::train) continue;
+    known->second.duty = Duty::catch_up;
+    known->second.liveness.renew(now);
   }
 }
 
@@ -153,10 +154,12 @@ void Coordinator::decide_if_all_voted(Time now) {
     known.liveness.renew(now);
     outputs_.push_back(Send{member, Decision{generation_, decided_, regroup}});
   }
-  if (regroup) phase_ = Phase::gathering;
+  if (!regroup) return;
+  phase_ = Phase::gathering;
+  limit_waits(now);
 }
 
-void Coordinator::on(const Leave& leave, Time) {
+void Coordinator::on(const Leave& leave, Time now) {
   // One whose connection had ended says it over the next one, and was taken for lost meanwhile.
   const auto known = known_.find(leave.member);
   const bool had_place = known == known_.end() ? is_member(leave.member) : !known->second.wants_place;
@@ -165,6 +168,7 @@ void Coordinator::on(const Leave& leave, Time) {
   if (!had_place || phase_ == Phase::finishing || phase_ == Phase::ended) return;
   phase_ = Phase::finishing;
   has_left_ = true;
+  limit_waits(now);
   for (const MemberId member : waiting()) {
     dismiss(member, closing_.value_or(kFinished), true);
     known_.erase(member);

@@ -42,8 +42,8 @@ struct CoordinatorOptions {
   int pipeline = 1;     // of which so many are behind each other, and the others beside each other
   Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
   Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
-  // One that waits for others, when others have voted, and it has not. More than the deadline of any wait of
-  // members that can end.
+  // One that waits for others, when others wait for it without a deadline. More than the deadline of any wait
+  // of members that can end.
   Time wait_timeout = std::chrono::seconds(360);
   Time join_timeout = std::chrono::seconds(60);  // so long a run with too few members waits for more
   bool can_save = false;                         // members can save what they hold
@@ -141,7 +141,7 @@ class Coordinator {
 
   Known* placed(MemberId member, Generation generation);  // null: has no place in it
   void begin_if_all_have(Time now);
-  void ask_for_votes(Time now);
+  void limit_waits(Time now);
   void decide_if_all_voted(Time now);
   void abandon(const std::string& reason, Time now);
   // The same, and no loss is the reason.

@@ -24,7 +24,7 @@ void Liveness::hear(const Beat& beat, Time now) {
 
 std::optional<Time> Liveness::patience(Duty duty, const LivenessLimits& limits) const {
   if (duty == Duty::none || (duty == Duty::train && waits_)) return std::nullopt;
-  return duty == Duty::vote && waits_ ? limits.wait_timeout : limits.stall_timeout;
+  return duty == Duty::catch_up && waits_ ? limits.wait_timeout : limits.stall_timeout;
 }
 
 Time Liveness::deadline(Duty duty, const LivenessLimits& limits) const {
@@ -38,8 +38,8 @@ std::optional<std::string> Liveness::failure(Duty duty, const LivenessLimits& li
   if (now - heard_ >= limits.beat_timeout) {
     return fmt::format("nothing was heard of it for {:.1f} s", seconds(now - heard_));
   }
-  if (duty == Duty::vote && waits_) {
-    return fmt::format("it beats, but has waited for {:.1f} s for others that wait for its vote",
+  if (duty == Duty::catch_up && waits_) {
+    return fmt::format("it beats, but has waited for {:.1f} s for others, which wait for it",
                        seconds(now - moved_));
   }
   return fmt::format("it beats, but has not moved for {:.1f} s", seconds(now - moved_));

@@ -15,9 +15,10 @@ namespace lockstep::elastic {
 using Time = std::chrono::nanoseconds;  // since any moment
 
 // What is asked of a member beside its beats: nothing; to train, where it may wait for others, who have
-// deadlines; to vote as others have, who have none, and can be waited for only so long; to come back from a
-// generation that was lost, where nobody is left to wait for.
-enum class Duty { none, train, vote, come_back };
+// deadlines; to catch up with others (that have voted, want another place or are done), who wait for it
+// without one, so that it may wait only so long; to come back from a generation that was lost, where nobody
+// is left to wait for.
+enum class Duty { none, train, catch_up, come_back };
 
 struct LivenessLimits {
   Time beat_timeout;

@@ -143,7 +143,39 @@ TEST(CoordinatorLoss, OneThatWaitsWhileOthersWaitForItsVoteIsFencedInTheEnd) {
   }
   ASSERT_EQ(rig.outputs<Fence>().size(), 1u);
   EXPECT_EQ(rig.outputs<Fence>().front().member, 2u);
-  EXPECT_THAT(rig.outputs<Fence>().front().reason, HasSubstr("that wait for its vote"));
+  EXPECT_THAT(rig.outputs<Fence>().front().reason, HasSubstr("others, which wait for it"));
+}
+
+// Those that were told the decision come back at once, and wait for the last one.
+TEST(CoordinatorLoss, OneThatWaitsAfterADecisionThatRegroupsIsFencedInTheEnd) {
+  Rig rig = three_at_step_1({.expected = 3, .min_members = 1, .max_members = 4});
+  rig.join(4);
+  for (const MemberId member : {1, 2, 3}) rig.vote(member, 2);
+  ASSERT_EQ(rig.coordinator.decided(), 2);
+  ASSERT_FALSE(rig.coordinator.is_running());
+  for (const MemberId member : {1, 3}) rig.join(member, "a", {.generation = 1, .held = 2});
+  for (int second = 0; second < 360; second += 5) {
+    EXPECT_THAT(rig.outputs<Fence>(), IsEmpty());
+    for (const MemberId member : {1, 3, 4}) rig.beat(member, 7, false);
+    rig.beat(2, 7, true);
+    rig.pass(seconds(5));
+  }
+  ASSERT_EQ(rig.outputs<Fence>().size(), 1u);
+  EXPECT_EQ(rig.outputs<Fence>().front().member, 2u);
+  EXPECT_TRUE(rig.coordinator.is_running());
+}
+
+TEST(CoordinatorLoss, OneThatWaitsWhenOthersAreDoneIsFencedInTheEnd) {
+  Rig rig = three_at_step_1();
+  rig.hear(Leave{1});
+  rig.hear(Leave{3});
+  for (int second = 0; second < 360; second += 5) {
+    EXPECT_THAT(rig.outputs<Fence>(), IsEmpty());
+    rig.beat(2, 7, true);
+    rig.pass(seconds(5));
+  }
+  ASSERT_EQ(rig.outputs<Fence>().size(), 1u);
+  EXPECT_EQ(rig.outputs<End>().size(), 1u);
 }
 
 TEST(CoordinatorLoss, OneThatHasVotedMayWait) {

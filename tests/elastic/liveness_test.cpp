@@ -17,7 +17,7 @@ Beat beat(std::uint64_t progress, bool waits) {
 
 TEST(Liveness, SilenceIsLimitedForEveryDuty) {
   Liveness liveness(seconds(5));
-  for (const Duty duty : {Duty::none, Duty::train, Duty::vote, Duty::come_back}) {
+  for (const Duty duty : {Duty::none, Duty::train, Duty::catch_up, Duty::come_back}) {
     EXPECT_EQ(liveness.deadline(duty, kLimits), Time(seconds(15)));
     EXPECT_EQ(liveness.failure(duty, kLimits, seconds(14)), std::nullopt);
     EXPECT_NE(liveness.failure(duty, kLimits, seconds(15)), std::nullopt);
@@ -52,11 +52,11 @@ TEST(Liveness, WhenOthersHaveVotedAWaitIsLimited) {
   for (int second = 0; second <= 355; second += 5) {
     waiting.hear(beat(1, true), seconds(second));
     working.hear(beat(1, false), seconds(second));
-    EXPECT_EQ(waiting.failure(Duty::vote, kLimits, seconds(second)), std::nullopt);
-    EXPECT_EQ(working.failure(Duty::vote, kLimits, seconds(second)).has_value(), second >= 60);
+    EXPECT_EQ(waiting.failure(Duty::catch_up, kLimits, seconds(second)), std::nullopt);
+    EXPECT_EQ(working.failure(Duty::catch_up, kLimits, seconds(second)).has_value(), second >= 60);
   }
   EXPECT_EQ(waiting.failure(Duty::train, kLimits, seconds(360)), std::nullopt);
-  EXPECT_NE(waiting.failure(Duty::vote, kLimits, seconds(360)), std::nullopt);
+  EXPECT_NE(waiting.failure(Duty::catch_up, kLimits, seconds(360)), std::nullopt);
 }
 
 TEST(Liveness, ANewDutyStartsAnew) {
