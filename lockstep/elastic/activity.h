@@ -39,10 +39,13 @@ class Activity {
   }
 
   // While it waits for this process's own disk it has to get on, and asks others again and again meanwhile:
-  // that is neither waiting nor getting on then.
+  // that is neither waiting nor getting on then. Any thread.
   void set_awaiting_disk(bool awaits) {
-    awaits_disk_.store(awaits, std::memory_order_relaxed);
-    get_on();
+    if (awaits_disk_.exchange(awaits, std::memory_order_relaxed) != awaits) get_on();
+  }
+  // The disk has done something, on any thread: that counts while it is waited for.
+  void get_on_with_disk() {
+    if (awaits_disk()) get_on();
   }
 
   bool waits() const { return waits_.load(std::memory_order_relaxed) > 0 && !awaits_disk(); }

@@ -84,7 +84,7 @@ Checkpointer::Checkpointer(const Holding& holding, const Weights& weights, Optio
 Checkpointer::~Checkpointer() {
   is_given_up_ = true;
   while (is_busy()) wait(kLook);
-  stop_awaiting();
+  set_awaiting_disk(false);
   if (round_.is_writing() && leads()) store_.abandon(reached_.progress.step, id_);
 }
 
@@ -110,7 +110,9 @@ void Checkpointer::begin(const Reached& reached, bool training_waits) {
     std::vector<checkpoint::OutgoingPiece> copied = take_copy();
     LOCKSTEP_FAILPOINT("train.snapshot");
     work_ = std::async(std::launch::async, [this, pieces = std::move(copied)] {
-      return reason_of([&] { write(pieces, [this] { pass_block(); }); });
+      std::string reason = reason_of([&] { write(pieces, [this] { pass_block(); }); });
+      set_awaiting_disk(false);
+      return reason;
     });
   }
   report_.stall_seconds = seconds_since(began_);
@@ -126,14 +128,12 @@ void Checkpointer::get_on() const {
   if (options_.activity != nullptr) options_.activity->get_on();
 }
 
-void Checkpointer::stop_awaiting() {
-  if (!awaited_) return;
-  awaited_.reset();
-  if (options_.activity != nullptr) options_.activity->set_awaiting_disk(false);
+void Checkpointer::set_awaiting_disk(bool awaits) const {
+  if (options_.activity != nullptr) options_.activity->set_awaiting_disk(awaits);
 }
 
-void Checkpointer::pass_block() {
-  blocks_.fetch_add(1, std::memory_order_relaxed);
+void Checkpointer::pass_block() const {
+  if (options_.activity != nullptr) options_.activity->get_on_with_disk();
   if (is_given_up_ || options_.lost.stop_requested()) throw GivenUp();
 }
 
@@ -161,14 +161,16 @@ void Checkpointer::start_commit() {
   removal_ = std::async(std::launch::async, [this, committed = std::move(committed)]() mutable {
     const std::string reason = reason_of([this] { commit(); });
     committed.set_value(reason);
-    if (!reason.empty()) return;
-    attempt_removal([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
+    if (reason.empty()) {
+      attempt_removal([this] { store_.collect(options_.retention, [this] { pass_block(); }); });
+    }
+    set_awaiting_disk(false);
   });
 }
 
 checkpoint::SaveTidings Checkpointer::tidings() {
   if (work_.valid() && !is_under_way(work_)) outcome_ = work_.get();
-  if (!is_busy()) stop_awaiting();
+  if (!is_busy()) set_awaiting_disk(false);
   if (outcome_) round_.settle(outcome_->empty());
   return round_.tidings();
 }
@@ -184,10 +186,9 @@ bool Checkpointer::is_busy() const {
 void Checkpointer::wait(std::chrono::milliseconds time) {
   const bool works = is_under_way(work_);
   if (!works && !is_removing()) return std::this_thread::sleep_for(time);
-  // A disk that hangs must be seen to: only what it has done counts.
-  const std::uint64_t blocks = blocks_.load(std::memory_order_relaxed);
-  if (!awaited_ && options_.activity != nullptr) options_.activity->set_awaiting_disk(true);
-  if (std::exchange(awaited_, blocks) != blocks) get_on();
+  // A disk that hangs must be seen to: only what it does counts. Once it is done this rank waits for others
+  // as at any time, also when it is asking them just then.
+  set_awaiting_disk(true);
   works ? work_.wait_for(time) : removal_.wait_for(time);
 }
 

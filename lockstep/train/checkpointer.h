@@ -71,9 +71,9 @@ class Checkpointer {
   bool is_busy() const;  // this rank's disk, on threads of its own
   std::vector<checkpoint::OutgoingPiece> take_copy();
   void get_on() const;
-  void stop_awaiting();
-  // On the thread that works with the disk, which it counts; ends the work when it is given up.
-  void pass_block();
+  void set_awaiting_disk(bool awaits) const;
+  // On the thread that works with the disk, which gets on; ends the work when it is given up.
+  void pass_block() const;
   void write(const std::vector<checkpoint::OutgoingPiece>& pieces,
              const checkpoint::BetweenBlocks& between_blocks);
   void commit();
@@ -95,8 +95,6 @@ class Checkpointer {
   std::optional<std::string> outcome_;  // of work that has ended
   std::future<void> removal_;           // of old ones, by the leader, with the commit before it
   std::atomic<bool> is_given_up_ = false;
-  std::atomic<std::uint64_t> blocks_ = 0;  // that this rank's disk has got through
-  std::optional<std::uint64_t> awaited_;   // those that were told of; none: nobody waits for the disk
   Clock::time_point began_;
   SaveReport report_;
 };

@@ -43,10 +43,14 @@ TEST(Activity, OneThatAwaitsItsDiskGetsOnWithTheDiskOnly) {
     const Activity::Wait wait(&activity);
     EXPECT_FALSE(activity.waits());
   }
-  EXPECT_EQ(activity.progress(), before);
-  activity.get_on();
+  activity.set_awaiting_disk(true);
+  EXPECT_EQ(activity.progress(), before) << "to say it again is no progress";
+  activity.get_on_with_disk();
   EXPECT_EQ(activity.progress(), before + 1);
   activity.set_awaiting_disk(false);
+  EXPECT_EQ(activity.progress(), before + 2);
+  activity.get_on_with_disk();
+  EXPECT_EQ(activity.progress(), before + 2) << "a disk that works behind the training is none of it";
   const Activity::Wait wait(&activity);
   EXPECT_TRUE(activity.waits());
 }
