@@ -15,6 +15,7 @@
 #include "lockstep/cli/commands.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
+#include "lockstep/cli/printable.h"
 #include "lockstep/cli/trainer/commands.h"
 
 namespace lockstep::cli {
@@ -58,16 +59,16 @@ int verify(const CheckpointFlags& flags) {
   for (const std::string& path : paths) {
     try {
       Checkpoint(path).verify();
-      text += fmt::format("good  {}\n", path);
+      text += fmt::format("good  {}\n", printable(path));
       list.push_back({{"path", path}, {"good", true}});
     } catch (const DataError& error) {
       reasons.emplace_back(error.what());
-      text += fmt::format("BAD   {}\n", path);
+      text += fmt::format("BAD   {}\n", printable(path));
       list.push_back({{"path", path}, {"good", false}, {"problem", error.what()}});
     }
   }
   for (const checkpoint::Incomplete& one : incomplete_in(flags.path)) {
-    text += fmt::format("none  {}: it {}\n", one.folder.path, one.reason);
+    text += fmt::format("none  {}: it {}\n", printable(one.folder.path), printable(one.reason));
     list.push_back({{"path", one.folder.path}, {"good", false}, {"problem", "it " + one.reason}});
   }
   print(std::cout, flags.json ? json_line({{"checkpoints", std::move(list)}}) : text);
@@ -81,7 +82,7 @@ int hash(const CheckpointFlags& flags) {
   Checkpoint opened(find_checkpoint(flags.path));
   const std::string digest = to_text(logical_hash(opened));
   print(std::cout, flags.json ? json_line({{"hash", digest}, {"path", opened.path()}})
-                              : fmt::format("{}  {}\n", digest, opened.path()));
+                              : fmt::format("{}  {}\n", digest, printable(opened.path())));
   return kDone;
 }
 

@@ -206,6 +206,30 @@ TEST_F(CheckpointCommand, WhatANameSaysIsNotActedOn) {
               AllOf(HasSubstr("model.\\x1b[31m"), Not(HasSubstr("\033"))));
 }
 
+TEST_F(CheckpointCommand, WhatAFolderIsCalledIsNotActedOn) {
+  const std::string store = "run\033[31m/checkpoints";
+  const std::string shown = "run\\x1b[31m/checkpoints/step-20";
+  save(store, checkpoint::testing::uncut(tensors_), manifest(20));
+  for (const char* command : {"ls", "inspect", "verify", "hash"}) {
+    EXPECT_THAT(run({command, path(store)}).output, AllOf(HasSubstr(shown), Not(HasSubstr("\033"))))
+        << command;
+  }
+  folder_.write(store + "/step-20/COMMIT", "");
+  EXPECT_THAT(run({"ls", path(store)}).output, AllOf(HasSubstr(shown), Not(HasSubstr("\033"))));
+}
+
+// Columns stand below one another as they are shown.
+TEST_F(CheckpointCommand, WhatIsShownOtherwiseKeepsItsColumn) {
+  tensors_[0].logical.name = "model.\033";
+  Manifest strange = manifest(20);
+  strange.written_by = "\033\033\033";
+  save("hostile", checkpoint::testing::uncut(tensors_), strange);
+  EXPECT_THAT(run({"inspect", path("hostile")}).output,
+              AllOf(HasSubstr("\n  model.\\x1b  [2, 3]  "), HasSubstr("\n  model.b     [4]     ")));
+  EXPECT_THAT(run({"ls", path("hostile")}).output,
+              AllOf(HasSubstr("  written by    path\n"), HasSubstr("  \\x1b\\x1b\\x1b  /")));
+}
+
 TEST_F(CheckpointCommand, RefusesWhatIsNone) {
   expect_refusal(run({}), 2, "lockstep checkpoint needs a command");
   expect_refusal(run({"lst"}), 2, "did you mean 'ls'?");

@@ -53,7 +53,7 @@ std::string tensors_text(const Manifest& manifest) {
   std::size_t names = 0;
   std::size_t shapes = 0;
   for (const LogicalTensor& tensor : manifest.tensors) {
-    names = std::max(names, tensor.name.size());
+    names = std::max(names, printable(tensor.name).size());
     shapes = std::max(shapes, shape_text(tensor.shape).size());
   }
   std::string text;
@@ -79,7 +79,7 @@ std::string configuration_text(const std::string& configuration) {
 
 std::string inspect_text(const checkpoint::Checkpoint& checkpoint) {
   const Manifest& manifest = checkpoint.manifest();
-  std::string text = fmt::format("{}\n", checkpoint.path());
+  std::string text = printable(checkpoint.path()) + "\n";
   text += row("written by", printable(manifest.written_by));
   text += row("arithmetic", manifest.arithmetic.empty() ? "not known" : printable(manifest.arithmetic));
   for (const auto& [name, value] : progress_values(manifest.progress)) text += row(name, value);

@@ -71,7 +71,7 @@ std::vector<std::string> committed_in(const std::string& path) {
 std::string list_text(const std::vector<ListedCheckpoint>& checkpoints) {
   const std::size_t newest = newest_of(checkpoints);
   std::size_t width = std::string_view("written by").size();
-  for (const ListedCheckpoint& one : checkpoints) width = std::max(width, one.written_by.size());
+  for (const ListedCheckpoint& one : checkpoints) width = std::max(width, printable(one.written_by).size());
   std::string text = fmt::format("  {:>10} {:>9} {:>7} {:>9}  {:<{}}  path\n", "step", "size", "tensors",
                                  "loss", "written by", width);
   for (std::size_t i = 0; i < checkpoints.size(); ++i) {
@@ -80,9 +80,10 @@ std::string list_text(const std::vector<ListedCheckpoint>& checkpoints) {
       text +=
           fmt::format("{} {:>10} {:>9} {:>7} {:>9}  {:<{}}  {}\n", i == newest ? '*' : ' ', one.step,
                       rounded_size(one.bytes), one.tensors, one.loss ? fmt::format("{:.4f}", *one.loss) : "-",
-                      printable(one.written_by), width, one.path);
+                      printable(one.written_by), width, printable(one.path));
     } else {
-      text += fmt::format("! {:>10} cannot be used: {} ({})\n", one.step, printable(one.problem), one.path);
+      text += fmt::format("! {:>10} cannot be used: {} ({})\n", one.step, printable(one.problem),
+                          printable(one.path));
     }
   }
   return text + (newest < checkpoints.size() ? "* the newest\n" : "");

@@ -11,6 +11,7 @@
 #include "lockstep/cli/arguments.h"
 #include "lockstep/cli/exit_codes.h"
 #include "lockstep/cli/output.h"
+#include "lockstep/cli/printable.h"
 #include "lockstep/cli/trainer/commands.h"
 #include "lockstep/cli/trainer/made_folder.h"
 #include "lockstep/train/checkpoint_model.h"
@@ -33,16 +34,16 @@ int export_folder(const FolderFlags& flags) {
   }
   const MadeFolder above(std::filesystem::absolute(flags.hugging_face).lexically_normal().parent_path());
   train::export_model(flags.path, flags.hugging_face, options);
-  print(std::cout,
-        fmt::format("wrote {0}: `lockstep generate {0} --prompt TEXT` lets it write\n", flags.hugging_face));
+  print(std::cout, fmt::format("wrote {0}: `lockstep generate {0} --prompt TEXT` lets it write\n",
+                               printable(flags.hugging_face)));
   return kDone;
 }
 
 int import_folder(const FolderFlags& flags) {
   const MadeFolder store(flags.path);
   const std::string made = train::import_model(flags.hugging_face, flags.path);
-  print(std::cout,
-        fmt::format("wrote {0}: `lockstep train RUN.toml --init-from {0}` begins with it\n", made));
+  print(std::cout, fmt::format("wrote {0}: `lockstep train RUN.toml --init-from {0}` begins with it\n",
+                               printable(made)));
   return kDone;
 }
 
