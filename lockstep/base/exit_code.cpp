@@ -24,7 +24,7 @@ int exit_code_of(const std::exception& error) {
   if (is<InUseError>(error)) return exit_code::kInUse;
   if (is<DataError>(error)) return exit_code::kBadData;
   if (is<CommError>(error)) return exit_code::kInterrupted;
-  // A path that cannot be looked at is a user's.
+  // A path that cannot be looked at is a user's, and a full or broken disk their setup, as in a UsageError.
   const bool is_setup = is_lack_of_memory(error) || is<std::filesystem::filesystem_error>(error);
   return is_setup ? exit_code::kBadUsage : exit_code::kInternal;
 }

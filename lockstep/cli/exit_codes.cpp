@@ -19,6 +19,14 @@ constexpr std::string_view kNoMemory =
     "-v, "
     "ulimit -u, control group)";
 
+// Its own text names the call that failed; people need the paths and the reason.
+std::string sentence_of(const std::filesystem::filesystem_error& error) {
+  if (is_lack_of_memory(error)) return std::string(kNoMemory);
+  if (error.path1().empty()) return error.what();
+  const std::string second = error.path2().empty() ? "" : " and " + error.path2().string();
+  return fmt::format("{}{}: {}", error.path1().string(), second, error.code().message());
+}
+
 Verdict raw_verdict_on(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -31,9 +39,7 @@ Verdict raw_verdict_on(const std::exception_ptr& error) {
   } catch (const InternalError& raised) {
     return {kInternal, raised.what()};
   } catch (const std::filesystem::filesystem_error& raised) {
-    return {exit_code_of(raised), is_lack_of_memory(raised) ? std::string(kNoMemory)
-                                                            : fmt::format("{}: {}", raised.path1().string(),
-                                                                          raised.code().message())};
+    return {exit_code_of(raised), sentence_of(raised)};
   } catch (const std::exception& raised) {
     const int code = exit_code_of(raised);
     if (is_lack_of_memory(raised)) return {code, std::string(kNoMemory)};

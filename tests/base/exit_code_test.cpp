@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/base/exit_code.h"
 
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -21,6 +22,13 @@ TEST(ExitCode, IsThatOfTheKind) {
   EXPECT_EQ(exit_code_of(CommError("x")), 75);
   EXPECT_EQ(exit_code_of(PeerLost("x")), 75);
   EXPECT_EQ(exit_code_of(std::runtime_error("x")), 70);
+}
+
+TEST(ExitCode, APathThatCannotBeUsedIsNoBug) {
+  for (const std::errc reason : {std::errc::permission_denied, std::errc::too_many_symbolic_link_levels,
+                                 std::errc::no_space_on_device, std::errc::io_error}) {
+    EXPECT_EQ(exit_code_of(std::filesystem::filesystem_error("x", std::make_error_code(reason))), 2);
+  }
 }
 
 TEST(ExitCode, MissingMemoryIsNoBug) {

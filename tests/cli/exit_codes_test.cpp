@@ -6,6 +6,7 @@
 #include <new>
 #include <system_error>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/base/error.h"
@@ -58,6 +59,18 @@ TEST(ExitCodes, APathThatCannotBeLookedAtIsTheUsersMatter) {
     EXPECT_EQ(verdict.code, 2);
     EXPECT_EQ(verdict.sentence, longest + ": File name too long");
   }
+}
+
+TEST(ExitCodes, AllPathsAreNamed) {
+  const std::error_code full = std::make_error_code(std::errc::no_space_on_device);
+  const auto sentence_of = [](const std::filesystem::filesystem_error& error) {
+    return verdict_on(std::make_exception_ptr(error)).sentence;
+  };
+  EXPECT_EQ(sentence_of({"cannot rename", "runs/a", "runs/b", full}),
+            "runs/a and runs/b: No space left on device");
+  EXPECT_EQ(sentence_of({"cannot remove", "runs/a", full}), "runs/a: No space left on device");
+  EXPECT_THAT(sentence_of({"cannot get current path", full}),
+              ::testing::HasSubstr("cannot get current path: No space left on device"));
 }
 
 TEST(ExitCodes, ASentenceIsOneLine) {
