@@ -41,8 +41,8 @@ struct CoordinatorOptions {
   int multiple = 1;     // a generation has a multiple of so many: those of one replica of the model
   int pipeline = 1;     // of which so many are behind each other, and the others beside each other
   Time beat_timeout = std::chrono::seconds(10);   // a member that does not beat for so long is lost
-  Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither trains nor waits for others
-  // One that waits for others, when others wait for it without a deadline. More than the deadline of any wait
+  Time stall_timeout = std::chrono::seconds(60);  // one that beats, but neither gets on nor says it waits
+  // One that says that it waits, when others wait for it without a deadline. More than that of any wait
   // of members that can end.
   Time wait_timeout = std::chrono::seconds(360);
   Time join_timeout = std::chrono::seconds(60);  // so long a run with too few members waits for more

@@ -49,7 +49,7 @@ struct Beat {
   Generation generation = 0;
   std::int64_t step = 0;
   std::uint64_t progress = 0;
-  bool waits = false;  // for another member
+  bool waits = false;  // and has not to get on meanwhile (activity.h)
   bool operator==(const Beat&) const = default;
 };
 

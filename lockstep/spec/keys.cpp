@@ -346,9 +346,9 @@ std::vector<Key> elastic() {
       row<in, &Elastic::beat_timeout_seconds>("beat_timeout_seconds",
                                               "a worker whose process says nothing for so long is lost",
                                               {.bounds = {0.1, 1e9}, .only_with = {kWithElastic}}),
-      row<in, &Elastic::stall_timeout_seconds>("stall_timeout_seconds",
-                                               "so is one that computes for so long without getting anywhere",
-                                               {.bounds = {0.1, 1e9}, .only_with = {kWithElastic}}),
+      row<in, &Elastic::stall_timeout_seconds>(
+          "stall_timeout_seconds", "so is one that gets nowhere for so long and does not say that it waits",
+          {.bounds = {0.1, 1e9}, .only_with = {kWithElastic}}),
       row<in, &Elastic::join_timeout_seconds>(
           "join_timeout_seconds",
           "a run with fewer than min_workers waits so long for others, then saves and ends with exit code 75",
