@@ -17,7 +17,7 @@ struct TrainArguments {
   int workers = 0;                     // 0: not given
   std::optional<transport::Address> listen;
   std::optional<transport::Address> join;
-  bool asks_for_help = false;  // then the rest does not count
+  bool asks_for_help = false;  // then file and key_flags are empty, whatever was given
 };
 
 // RUN.toml, the flags that are no keys, and keys as flags, in any order. `command` is for messages.
