@@ -49,8 +49,8 @@ std::vector<Part> parts_of(const Progress& progress) {
   const std::string speed = grouped(progress.tokens_per_s) + " tok/s";
   std::vector<Part> parts = {
       {"step " + step, step, 7},
-      {fmt::format("loss {:.4f}", progress.loss), fmt::format("loss {:.3f}", progress.loss), 6},
-      {fmt::format("grad {:.3f}", progress.grad_norm), fmt::format("grad {:.2f}", progress.grad_norm), 2},
+      {"loss " + format_number(progress.loss, 4), "loss " + format_number(progress.loss, 3), 6},
+      {"grad " + format_number(progress.grad_norm, 3), "grad " + format_number(progress.grad_norm, 2), 2},
       {fmt::format("lr {:.2e}", progress.learning_rate), "lr " + brief_power(progress.learning_rate), 1},
       {speed, speed, 5}};
   if (progress.mfu) {
@@ -89,6 +89,10 @@ std::string progress_line(const Progress& progress, int columns) {
     line = joined(parts, &Part::brief, " ");
   }
   return line.substr(0, room);
+}
+
+std::string format_number(double value, int digits) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, digits);
 }
 
 std::string format_duration(double seconds) {

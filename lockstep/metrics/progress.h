@@ -28,6 +28,9 @@ std::string progress_line(const Progress& progress);
 // parts go first, the step last.
 std::string progress_line(const Progress& progress, int columns);
 
+// 3.14159 with 4 digits: "3.1416". A NaN has no sign: that says nothing, and x86 sets it.
+std::string format_number(double value, int digits);
+
 // 7 s: "0:07"; hours in front when there are any.
 std::string format_duration(double seconds);
 

@@ -31,7 +31,7 @@ TEST(ProgressLine, LeavesOutWhatIsNotKnown) {
   Progress progress = kProgress;
   progress.mfu.reset();
   progress.seconds_left.reset();
-  progress.loss = std::nan("");
+  progress.loss = -std::nan("");
   progress.tokens_per_s = 1234567.0;
   progress.memory_bytes = 300 << 20;
   EXPECT_EQ(progress_line(progress),
@@ -82,6 +82,13 @@ TEST(ProgressLine, GroupsDigits) {
     progress.tokens_per_s = value;
     EXPECT_NE(progress_line(progress).find(text), std::string::npos) << progress_line(progress);
   }
+}
+
+TEST(FormatNumber, NoNumberHasNoSign) {
+  EXPECT_EQ(format_number(3.14159, 4), "3.1416");
+  EXPECT_EQ(format_number(-0.5, 1), "-0.5");
+  EXPECT_EQ(format_number(-INFINITY, 4), "-inf");
+  for (const double sign : {1.0, -1.0}) EXPECT_EQ(format_number(std::copysign(NAN, sign), 4), "nan");
 }
 
 TEST(FormatDuration, CoversSecondsToDays) {

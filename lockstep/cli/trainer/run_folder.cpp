@@ -39,6 +39,7 @@ namespace {
 
 constexpr const char* kLoss = "loss";
 constexpr const char* kValidationLoss = "validation/loss";
+constexpr int kLossDigits = 4;
 
 // Makes room for a new run. A model that was trained before stays until the new one takes its place.
 void clear(const std::filesystem::path& folder, const spec::RunSpec& run) {
@@ -158,8 +159,8 @@ void RunFolder::open_sinks(std::int64_t step) {
 }
 
 void RunFolder::resumed(const train::Resumed& from) {
-  log_->say(fmt::format("resumed {} after step {}, loss {:.4f}", from.path, from.progress.step,
-                        from.progress.loss));
+  log_->say(fmt::format("resumed {} after step {}, loss {}", from.path, from.progress.step,
+                        metrics::format_number(from.progress.loss, kLossDigits)));
   warn_about_arithmetic(from);
   open_sinks(from.progress.step - (from.is_told_again ? 1 : 0));
 }
@@ -341,7 +342,8 @@ void RunFolder::show(const train::StepReport& report) {
                           report.not_finite.empty() ? "a gradient" : "the gradient of " + report.not_finite));
   }
   if (report.validation_loss) {
-    log_->say(fmt::format("validation loss {:.4f} after step {}", *report.validation_loss, report.step));
+    log_->say(fmt::format("validation loss {} after step {}",
+                          metrics::format_number(*report.validation_loss, kLossDigits), report.step));
   }
   if (report.speed && report.speed->is_named) {
     log_->say(fmt::format("warning: {}{}", to_text(*report.speed),
@@ -381,7 +383,8 @@ void RunFolder::finish(const train::RunSummary& summary) {
                         run_.training.steps)
           : fmt::format("{} of {}", summary.steps, counted(run_.training.steps, "step"));
   log_->say(fmt::format(
-      "{} after {}, loss {:.4f}{}{}", summary.stopped ? "stopped" : "done", steps, summary.loss,
+      "{} after {}, loss {}{}{}", summary.stopped ? "stopped" : "done", steps,
+      metrics::format_number(summary.loss, kLossDigits),
       summary.bad_steps > 0 ? ", " + counted(summary.bad_steps, "step") + " skipped" : "",
       summary.stopped && run_.checkpoint.enabled ? "; the same command with --resume auto goes on" : ""));
   if (!summary.trace.empty()) {
