@@ -92,6 +92,15 @@ std::string pattern_of(const std::string& name) {
   throw UsageError(fmt::format("'{}' is no pattern of words: choose gpt2, llama3 or qwen2", name));
 }
 
+// Of a folder the files would stand beside it, where nobody finds them who names the corpus so.
+void check_output(const std::string& output) {
+  const std::filesystem::path prefix(output);
+  std::error_code not_there;
+  if (!prefix.filename().empty() && !std::filesystem::is_directory(prefix, not_there)) return;
+  throw UsageError(fmt::format("--output is '{}', which is a folder: name a prefix for the files, such as {}",
+                               output, (prefix / "corpus").string()));
+}
+
 void check(const PrepareFlags& flags) {
   if (flags.train_tokenizer == !flags.tokenizer.empty()) {
     throw UsageError("give either --tokenizer (a file or 'bytes') or --train-tokenizer with --vocab-size");
@@ -108,9 +117,7 @@ void check(const PrepareFlags& flags) {
     throw UsageError(
         "--eod names the token that --append-eod puts behind documents: give both, or leave it out");
   }
-  if (std::filesystem::path(flags.output).filename().empty()) {
-    throw UsageError(fmt::format("--output is '{}': give the files a name, as in data/corpus", flags.output));
-  }
+  check_output(flags.output);
   if (flags.validation == 1) throw UsageError("--validation is 1: nothing would be left to train on");
 }
 

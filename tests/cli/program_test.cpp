@@ -80,7 +80,9 @@ TEST(Program, RefusesBadFlagValues) {
   expect_refusal(run_program({"launch", "--workers=", "true"}), 2, "--workers needs a value: ");
   expect_refusal(run_program({"bench", "collectives", "--op="}), 2, "--op needs a value: ");
   expect_refusal(run_program({"prepare", "a", "--tokenizer", "bytes", "--output", "data/"}), 2,
-                 "--output is 'data/': give the files a name");
+                 "--output is 'data/', which is a folder: name a prefix for the files, such as data/corpus");
+  expect_refusal(run_program({"prepare", "a", "--tokenizer", "bytes", "--output", "."}), 2,
+                 "--output is '.', which is a folder: name a prefix for the files, such as ./corpus");
   expect_refusal(run_program({"prepare", "a"}), 2,
                  "lockstep prepare needs --output: `lockstep prepare --help` explains it");
   expect_refusal(run_program({"launch", "-n", "2", "--workers", "3", "true"}), 2, "--workers is given twice");

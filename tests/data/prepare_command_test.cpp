@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // lockstep prepare as a user calls it: exit codes, what is printed, what is left on the disk.
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -135,6 +137,17 @@ TEST(PrepareCommand, TakesSeveralInputs) {
       prepare({first, second, "--output", folder.path("out"), "--tokenizer", "bytes", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_EQ(nlohmann::json::parse(outcome.output)["documents"], 2);
+}
+
+// "data" for data.bin beside a folder "data", which a run would take for the corpus.
+TEST(PrepareCommand, WritesNothingBesideAFolderOfTheSameName) {
+  TemporaryFolder folder;
+  const std::string text = folder.write("data/text.txt", "one");
+  const Outcome outcome = prepare({text, "--output", folder.path("data"), "--tokenizer", "bytes"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.error, HasSubstr("which is a folder: name a prefix for the files, such as " +
+                                       folder.path("data/corpus")));
+  EXPECT_THAT(folder.names(), UnorderedElementsAre("data"));
 }
 
 TEST(PrepareCommand, BadDataIsExitCode65) {
