@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lockstep/data/corpus/corpus.h"
 
+#include <filesystem>
 #include <numeric>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -125,6 +127,19 @@ TEST(Corpus, MissingFilesAreTheUsersMistake) {
   folder.write("notes.txt", "hello");
   EXPECT_THAT(error_of<UsageError>([&] { open_corpus(folder.path("notes.txt"), {}); }),
               HasSubstr("is no corpus"));
+}
+
+TEST(Corpus, FilesThatCannotBeLookedAtAreNotTakenForMissing) {
+  TemporaryFolder folder;
+  for (const char* name : {"loop", "index.idx", "old_text_document.idx"}) {
+    std::filesystem::create_symlink(name, folder.path(name));
+  }
+  for (const auto& [path, place] :
+       {std::pair{"loop", "loop"}, {"index", "index.idx"}, {"old", "old_text_document.idx"}}) {
+    EXPECT_EQ(error_of<UsageError>([&] { open_corpus(folder.path(path), {}); }),
+              "cannot look for the corpus " + folder.path(path) + ": " + folder.path(place) +
+                  ": Too many levels of symbolic links");
+  }
 }
 
 TEST(Corpus, RefusesTokensBeyondTheVocabularyWhenOpened) {

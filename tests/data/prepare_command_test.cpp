@@ -139,6 +139,18 @@ TEST(PrepareCommand, TakesSeveralInputs) {
   EXPECT_EQ(nlohmann::json::parse(outcome.output)["documents"], 2);
 }
 
+TEST(PrepareCommand, WhatCannotBeLookedAtIsSaid) {
+  TemporaryFolder folder;
+  std::filesystem::create_symlink("loop", folder.path("loop"));
+  const Outcome outcome =
+      prepare({folder.path("loop"), "--output", folder.path("out"), "--tokenizer", "bytes"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.error,
+            "lockstep: cannot read " + folder.path("loop") + ": Too many levels of symbolic links\n");
+  const Outcome missing = prepare({"nothing", "--output", folder.path("out"), "--tokenizer", "bytes"});
+  EXPECT_EQ(missing.error, "lockstep: cannot read nothing: there is no such file or folder\n");
+}
+
 // "data" for data.bin beside a folder "data", which a run would take for the corpus.
 TEST(PrepareCommand, WritesNothingBesideAFolderOfTheSameName) {
   TemporaryFolder folder;

@@ -33,15 +33,26 @@ std::string megatron_prefix(const std::string& path) {
   return {};
 }
 
+// For a path that names none: because nothing is there, or because what is cannot be looked at.
+[[noreturn]] void refuse_missing(const std::string& path) {
+  const auto [stem, preprocessed] = prefixes_of(path);
+  for (const std::string& place : {path, stem + ".idx", preprocessed + ".idx"}) {
+    std::error_code failure;
+    if (fs::exists(place, failure) || !failure) continue;
+    throw UsageError(fmt::format("cannot look for the corpus {}: {}: {}", path, place, failure.message()));
+  }
+  throw UsageError(
+      fmt::format("there is no corpus {0}: neither {0}.bin with {0}.idx nor a file or folder {0}; "
+                  "`lockstep prepare` makes one",
+                  path));
+}
+
 std::unique_ptr<TokenSource> open_one(const std::string& path, const CorpusOptions& options) {
   std::unique_ptr<TokenSource> source;
   if (const std::string prefix = megatron_prefix(path); !prefix.empty()) {
     source = open_megatron(prefix, options.vocab_size);
   } else if (!is_file(path)) {
-    throw UsageError(
-        fmt::format("there is no corpus {0}: neither {0}.bin with {0}.idx nor a file or folder {0}; "
-                    "`lockstep prepare` makes one",
-                    path));
+    refuse_missing(path);
   } else if (is_llmc(path)) {
     source = open_llmc(path, options.vocab_size);
   } else if (path.ends_with(".bin")) {

@@ -72,11 +72,12 @@ std::vector<Input> list_inputs(const std::vector<std::string>& paths, std::strin
                                                : InputFormat::jsonl});
   };
   for (const std::string& path : paths) {
-    std::error_code ignored;
-    if (path != "-" && !fs::exists(path, ignored)) {
-      throw UsageError(fmt::format("cannot read {}: there is no such file or folder", path));
+    std::error_code failure;
+    if (path != "-" && !fs::exists(path, failure)) {
+      throw UsageError(fmt::format("cannot read {}: {}", path,
+                                   failure ? failure.message() : "there is no such file or folder"));
     }
-    if (fs::is_directory(path, ignored)) {
+    if (fs::is_directory(path, failure)) {
       for (const std::string& file : files_below(path)) add(file);
     } else {
       add(path);
