@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker of a run that dies, stops, hangs or fails at every failpoint of training and of its membership:
-// the run ends with the bits that it would have had, or with the code of a mistake and can then be resumed to
-// them. LOCKSTEP_RANKS says how many ranks are swept at each point; fewer than all: another one at each, and
-// hangs, each of which takes its timeouts, at some points only.
+// A worker of a run that dies, stops, hangs or fails at every failpoint of training and of its membership, or
+// dies at every one of a checkpoint: the run ends with the bits that it would have had, or with the code of a
+// mistake and can then be resumed to them. LOCKSTEP_RANKS says how many ranks are swept at each point; fewer
+// than all: another one at each, and hangs, each of which takes its timeouts, and checkpoints at some points
+// only.
 #include <map>
 #include <string>
 #include <vector>
@@ -28,10 +29,24 @@ constexpr int kRanks = 3;  // that can be the victim; there may be more
 struct Way {
   std::string conditions = "step=3";
   std::string phase = "after step 2 was decided";
-  bool is_after_a_loss = false;  // another worker is lost first
+  std::string loss = {};  // of another worker before: where that is killed
 };
 
+constexpr const char* kEarlyLoss = "train.step.begun@rank=3,step=2";
+
+// A thread of its own writes checkpoints, while training goes on. Only after a loss at the end is one made
+// of a step that has one.
+Way way_to_checkpoint(const std::string& point) {
+  if (point != "checkpoint.replace.moved") {
+    return {.conditions = "", .phase = "after (step [0-9] was decided|its vote for step [0-9])"};
+  }
+  return {.conditions = "",
+          .phase = "(while generation [2-9] came together|after step 6 was decided)",
+          .loss = "train.finished@rank=0"};
+}
+
 Way way_to(const std::string& point) {
+  if (point.starts_with("checkpoint.")) return way_to_checkpoint(point);
   const std::string together = "while generation [0-9]+ came together";
   const std::string together_again = "while generation ([2-9]|[1-9][0-9]+) came together";
   const std::string decided = "after step 3 was decided";
@@ -39,10 +54,10 @@ Way way_to(const std::string& point) {
       {"elastic.placed", {.conditions = "", .phase = together}},
       {"elastic.vote.sent", {.phase = "after (step 2 was decided|its vote for step 3|step 3 was decided)"}},
       {"elastic.decision.heard", {.phase = decided}},
-      {"train.kept", {.conditions = "", .phase = together_again, .is_after_a_loss = true}},
+      {"train.kept", {.conditions = "", .phase = together_again, .loss = kEarlyLoss}},
       {"train.connected", {.conditions = "", .phase = together}},
-      {"train.heal.middle", {.conditions = "hit=2", .phase = together_again, .is_after_a_loss = true}},
-      {"train.healed", {.conditions = "", .phase = together_again, .is_after_a_loss = true}},
+      {"train.heal.middle", {.conditions = "hit=2", .phase = together_again, .loss = kEarlyLoss}},
+      {"train.healed", {.conditions = "", .phase = together_again, .loss = kEarlyLoss}},
       {"train.begun", {.conditions = "", .phase = together}},
       {"train.decided", {.phase = decided}},
       {"train.update.saved", {.phase = decided}},
@@ -77,6 +92,10 @@ class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface
     Flags flags = {"--parallelism.tensor_lanes", "2"};
     // More than one part on each.
     if (point() == "train.validating") flags.insert(flags.end(), {"--validation.steps", "70"});
+    // Something to collect.
+    if (point() == "checkpoint.collect.uncommitted") {
+      flags.insert(flags.end(), {"--checkpoint.keep_last", "1"});
+    }
     return flags;
   }
   static Flags with_common(Flags flags, const Flags& more) {
@@ -95,7 +114,7 @@ class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface
         {"--workers", "4", "--parallelism.tensor", "2", "--parallelism.sequence_parallel", "true",
          "--zero.offload", "disk"},
     };
-    if (way_to(point()).is_after_a_loss) return {"--workers", "4", "--parallelism.zero_stage", "2"};
+    if (!way_to(point()).loss.empty()) return {"--workers", "4", "--parallelism.zero_stage", "2"};
     // Where every rank has all weights after an update, or gets them in the next pass, there is no gathering.
     if (point() == "train.gather") return layouts.front();
     // What is on a disk is saved from there, without a copy, and has no journal: not the last one.
@@ -119,9 +138,7 @@ class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface
   Finished disturb(const std::string& run, int rank, const std::string& action, const Flags& more) {
     const Way way = way_to(point());
     std::string rules;
-    if (way.is_after_a_loss) {
-      rules = fmt::format("train.step.begun@rank={},step=2,once={}.before:kill;", kRanks, reached(run));
-    }
+    if (!way.loss.empty()) rules = fmt::format("{},once={}.before:kill;", way.loss, reached(run));
     rules += fmt::format("{}@rank={},{}{}once={}:{}", point(), rank, way.conditions,
                          way.conditions.empty() ? "" : ",", reached(run), action);
     const Flags flags = flags_of(run, with_common(layout(rank), more));
@@ -130,7 +147,7 @@ class TrainFailpoint : public DisturbedRun, public ::testing::WithParamInterface
 
   // On one host each share is with two of those that are left.
   static void expect_nothing_lost(const Finished& finished) {
-    if (!way_to(point()).is_after_a_loss) return;
+    if (way_to(point()).loss.empty()) return;
     EXPECT_THAT(finished.output, HasSubstr("went on after step "));
     EXPECT_THAT(finished.output, Not(HasSubstr("resumed ")));
   }
@@ -203,6 +220,28 @@ TEST_P(TrainFailpoint, LeavesNoTraceInTheResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TrainFailpoint, ::testing::ValuesIn(points_of_workers()),
+                         [](const auto& test) { return test::test_name_of(test.param); });
+
+class SavingWorker : public TrainFailpoint {
+ protected:
+  // The leader alone commits checkpoints and removes old ones.
+  static std::vector<int> writers() {
+    const bool leads = failpoint::index_of(point()) >= failpoint::index_of("checkpoint.manifest.written");
+    return leads ? std::vector<int>{0} : victims(0);
+  }
+};
+
+TEST_P(SavingWorker, IsReplaced) {
+  train_whole(common());
+  for (const int rank : writers()) expect_replaced(rank);
+}
+
+std::vector<std::string> points_of_checkpoints() {
+  if (LOCKSTEP_RANKS == kRanks) return test::swept_failpoints("checkpoint.");
+  return {"checkpoint.shard.before_sync", "checkpoint.commit.written", "checkpoint.folder.renamed"};
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SavingWorker, ::testing::ValuesIn(points_of_checkpoints()),
                          [](const auto& test) { return test::test_name_of(test.param); });
 
 // Before the vote, which the others then wait behind; in the update; and where ranks next talk to each other.
