@@ -20,7 +20,7 @@ class CopyMirror final : public Mirror {
   void take_gradients(const std::vector<Gradients>& own) override;
   void update(const OptimizerStep& how, float gradient_scale) override;
   std::span<const MirroredShare> copies() const override { return shares_; }
-  std::vector<MirroredShare> take_shares(std::span<const Rank>) override {
+  std::vector<MirroredShare> take_shares(std::span<const Rank>, elastic::Activity*) override {
     return std::exchange(shares_, {});
   }
 

@@ -157,7 +157,8 @@ void InPlaceMirror::update(const OptimizerStep& how, float gradient_scale) {
   weights_.journal()->begin_update();
 }
 
-std::vector<MirroredShare> InPlaceMirror::take_shares(std::span<const Rank> gone) {
+std::vector<MirroredShare> InPlaceMirror::take_shares(std::span<const Rank> gone,
+                                                      elastic::Activity* activity) {
   std::vector<MirroredShare> shares;
   int left = 0;  // ranks that are not gone, from this one back to the owner
   for (Rank back = 1; back < group_.size(); ++back) {
@@ -166,7 +167,7 @@ std::vector<MirroredShare> InPlaceMirror::take_shares(std::span<const Rank> gone
     const bool is_gone = std::ranges::binary_search(gone, shown.in_world);
     if (!is_gone && ++left == 2) break;
     try {
-      shares.push_back(read(owner, shown));
+      shares.push_back(read(owner, shown, activity));
     } catch (const DataError& error) {
       // Of any other its owner, or the one that reads it first, has more to say.
       if (left > 0) continue;
@@ -180,9 +181,12 @@ std::vector<MirroredShare> InPlaceMirror::take_shares(std::span<const Rank> gone
 }
 
 // DataError when it is not whole.
-MirroredShare InPlaceMirror::read(Rank owner, const Shown& shown) const {
+MirroredShare InPlaceMirror::read(Rank owner, const Shown& shown, elastic::Activity* activity) const {
   MirroredShare share(owner, holding_, weights_.quantities());
-  for (std::size_t bucket = 0; bucket < share.shares().size(); ++bucket) read(shown, bucket, share);
+  for (std::size_t bucket = 0; bucket < share.shares().size(); ++bucket) {
+    read(shown, bucket, share);
+    if (activity != nullptr) activity->get_on();
+  }
   return share;
 }
 

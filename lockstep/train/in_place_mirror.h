@@ -26,7 +26,7 @@ class InPlaceMirror final : public Mirror {
   void take_gradients(const std::vector<Gradients>& own) override;
   void update(const OptimizerStep& how, float gradient_scale) override;
   std::span<const MirroredShare> copies() const override { return {}; }
-  std::vector<MirroredShare> take_shares(std::span<const Rank> gone) override;
+  std::vector<MirroredShare> take_shares(std::span<const Rank> gone, elastic::Activity* activity) override;
 
  private:
   // What another rank has shown.
@@ -41,7 +41,7 @@ class InPlaceMirror final : public Mirror {
   transport::Place show(ConstBytes memory) const;
   ConstBytes memory_of(Rank owner, transport::Place place, std::size_t bytes, std::size_t alignment) const;
 
-  MirroredShare read(Rank owner, const Shown& shown) const;
+  MirroredShare read(Rank owner, const Shown& shown, elastic::Activity* activity) const;
   void read(const Shown& shown, std::size_t bucket, const MirroredShare& share) const;
 
   const Holding& holding_;

@@ -29,7 +29,7 @@ std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::siz
 }
 
 KeptState::KeptState(const Holding& holding, const Weights& weights, std::vector<MirroredShare> shares,
-                     const Reached& reached)
+                     const Reached& reached, elastic::Activity* activity)
     : reached_(reached), others_(std::move(shares)) {
   const std::map<std::string, std::size_t> numbers = numbers_of(holding.whole);
   const auto add = [&](int quantity, const StatePiece& piece, std::span<const float> values) {
@@ -47,6 +47,7 @@ KeptState::KeptState(const Holding& holding, const Weights& weights, std::vector
       weights.copy_quantity(quantity, piece.bucket, piece.share, values);
       add(quantity, piece, values);
       next += values.size();
+      if (activity != nullptr) activity->get_on();
     }
   }
   for (const MirroredShare& share : others_) {

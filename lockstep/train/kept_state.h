@@ -8,6 +8,7 @@
 
 #include "lockstep/base/large_memory.h"
 #include "lockstep/checkpoint/store/manifest.h"
+#include "lockstep/elastic/activity.h"
 #include "lockstep/elastic/healing.h"
 #include "lockstep/train/mirrored_share.h"
 #include "lockstep/train/weights.h"
@@ -29,9 +30,10 @@ struct Reached {
 class KeptState {
  public:
   KeptState() = default;  // nothing
-  // What this rank holds, and what it has of others.
+  // What this rank holds, and what it has of others. Each piece that was copied is told to `activity`, if
+  // there is one.
   KeptState(const Holding& holding, const Weights& weights, std::vector<MirroredShare> shares,
-            const Reached& reached);
+            const Reached& reached, elastic::Activity* activity);
 
   const std::optional<Reached>& reached() const { return reached_; }
   const elastic::TensorPieces& pieces() const { return pieces_; }

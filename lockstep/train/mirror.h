@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lockstep/base/rank.h"
+#include "lockstep/elastic/activity.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/mirrored_share.h"
 #include "lockstep/train/share_update.h"
@@ -40,8 +41,9 @@ class Mirror {
   virtual std::span<const MirroredShare> copies() const = 0;
   // At the end, once: shares as they are after the last update, none that are not whole any more. So what a
   // rank of the world held that is `gone` (sorted) is with its mirror or, in place, with two of those that
-  // are left, if there are two; and what any other one holds is with one more.
-  virtual std::vector<MirroredShare> take_shares(std::span<const Rank> gone) = 0;
+  // are left, if there are two; and what any other one holds is with one more. Each bucket that was read is
+  // told to `activity`, if there is one.
+  virtual std::vector<MirroredShare> take_shares(std::span<const Rank> gone, elastic::Activity* activity) = 0;
 };
 
 }  // namespace lockstep::train

@@ -168,18 +168,21 @@ class Training::Impl {
 
   std::optional<std::int64_t> undecided() const { return voted_.undecided(); }
   void settle(std::int64_t decided) { reached_ = voted_.settle(decided).value_or(reached_); }
-  bool is_vouched_for() const { return weights_.journal() != nullptr && weights_.are_intact(); }
+  bool is_vouched_for() const {
+    return weights_.journal() != nullptr && weights_.are_intact(hooks_.activity);
+  }
   bool is_alone_with_its_share() const {
     const Groups& groups = holding_.groups;
     const comm::Communicator& holders = holding_.partition.shards_update ? groups.copies : groups.data;
     return holders.size() == 1 && (mirror_ == nullptr || weights_.journal() != nullptr);
   }
   KeptState keep(std::span<const Rank> gone) {
-    if (!weights_.are_intact()) {
+    if (!weights_.are_intact(hooks_.activity)) {
       throw CorruptState(fmt::format("after step {} a bit of the state of this rank has changed", step()));
     }
-    return {holding_, weights_, mirror_ ? mirror_->take_shares(gone) : std::vector<MirroredShare>(),
-            reached_};
+    return {holding_, weights_,
+            mirror_ ? mirror_->take_shares(gone, hooks_.activity) : std::vector<MirroredShare>(), reached_,
+            hooks_.activity};
   }
 
  private:

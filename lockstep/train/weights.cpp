@@ -213,11 +213,12 @@ void Weights::begin_journal() const {
   journal_->begin(buckets);
 }
 
-bool Weights::are_intact() const {
+bool Weights::are_intact(elastic::Activity* activity) const {
   if (journal_ == nullptr) return true;
   for (std::size_t bucket = 0; bucket < partition_.buckets.size(); ++bucket) {
     const ShareArrays here = arrays(bucket);
     if (!journal_->is_intact(bucket, {here.begin(), here.end()})) return false;
+    if (activity != nullptr) activity->get_on();
   }
   return true;
 }

@@ -12,6 +12,7 @@
 
 #include "lockstep/base/bytes.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/elastic/activity.h"
 #include "lockstep/train/held_memory.h"
 #include "lockstep/train/holding.h"
 #include "lockstep/train/optimizer_state.h"
@@ -73,8 +74,9 @@ class Weights {
   UpdateJournal* journal() const { return journal_.get(); }
   // What these are now counts as no update.
   void begin_journal() const;
-  // Whether all of them are as the journal says; true when there is none.
-  bool are_intact() const;
+  // Whether all of them are as the journal says; true when there is none. Each bucket that was looked at is
+  // told to `activity`, if there is one.
+  bool are_intact(elastic::Activity* activity = nullptr) const;
 
   // Weights that every rank has, and that each has updated its share of: starts getting the others'.
   comm::Work gather(std::size_t bucket) const;

@@ -14,8 +14,10 @@
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
+#include "lockstep/elastic/activity.h"
 #include "lockstep/kernels/compute/threads.h"
 #include "lockstep/model/gpt/model.h"
+#include "lockstep/train/kept_state.h"
 
 #include "tests/support/worlds.h"
 
@@ -90,7 +92,7 @@ class Sharer {
   // Empty: it cannot be used.
   Bits read(const std::vector<Rank>& gone) {
     Bits all;
-    for (const MirroredShare& share : mirror_->take_shares(gone)) {
+    for (const MirroredShare& share : mirror_->take_shares(gone, nullptr)) {
       EXPECT_EQ(share.owner(), 1 - world_.rank());
       for (std::size_t bucket = 0; bucket < share.shares().size(); ++bucket) {
         for (int quantity = 0; quantity < weights_.quantities(); ++quantity) {
@@ -100,6 +102,23 @@ class Sharer {
     }
     return all;
   }
+
+  // How often each part of what this rank does when it has lost the other one says that it gets on.
+  struct Moves {
+    std::uint64_t looking = 0, reading = 0, copying = 0;
+  };
+  Moves moves_while_keeping() {
+    elastic::Activity activity;
+    Moves moves;
+    EXPECT_TRUE(weights_.are_intact(&activity));
+    moves.looking = activity.progress();
+    std::vector<MirroredShare> shares = mirror_->take_shares(std::vector<Rank>{1 - world_.rank()}, &activity);
+    moves.reading = activity.progress() - moves.looking;
+    const KeptState kept(holding_, weights_, std::move(shares), {}, &activity);
+    moves.copying = activity.progress() - moves.looking - moves.reading;
+    return moves;
+  }
+  std::size_t buckets() const { return gradients_.size(); }
 
   void flip_a_bit() { weights_.arrays(0).back()[12] ^= std::byte{2}; }
 
@@ -188,6 +207,24 @@ TEST_P(InPlaceMirrors, ReadThoseThatAreNotGoneToo) {
   const Found whole = found("", false);
   EXPECT_TRUE(whole.read == whole.own);
   EXPECT_TRUE(found("train.update.saved:throw", false).read == whole.own);
+}
+
+// A large state takes long, and whoever does that must not be taken for one that stands still.
+TEST_P(InPlaceMirrors, SayThatTheyGetOnWhileTheStateIsKept) {
+  const auto [dtype, is_adamw, threads] = GetParam();
+  test::run_ranks(test::make_world("shm", 2), {},
+                  [dtype = dtype, is_adamw = is_adamw](const comm::Communicator& world) {
+                    Sharer rank(world, dtype, is_adamw);
+                    world.barrier();
+                    if (world.rank() == kReader) {
+                      ASSERT_GT(rank.buckets(), 1U);
+                      const Sharer::Moves moves = rank.moves_while_keeping();
+                      EXPECT_GE(moves.looking, rank.buckets());
+                      EXPECT_GE(moves.reading, rank.buckets());
+                      EXPECT_GE(moves.copying, rank.buckets());
+                    }
+                    world.barrier();
+                  });
 }
 
 TEST_P(InPlaceMirrors, DoNotUseWhatHasChangedByItself) {
