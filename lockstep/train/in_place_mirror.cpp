@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/kernels/compute/update/split.h"
 #include "lockstep/mesh/range.h"
+#include "lockstep/metrics/progress.h"
 #include "lockstep/train/agreement.h"
 
 namespace lockstep::train {
@@ -180,14 +182,22 @@ std::vector<MirroredShare> InPlaceMirror::take_shares(std::span<const Rank> gone
   return shares;
 }
 
-// DataError when it is not whole.
-MirroredShare InPlaceMirror::read(Rank owner, const Shown& shown, elastic::Activity* activity) const {
+// DataError when it is not whole, or there is no memory for it.
+MirroredShare InPlaceMirror::read(Rank owner, const Shown& shown, elastic::Activity* activity) const try {
   MirroredShare share(owner, holding_, weights_.quantities());
   for (std::size_t bucket = 0; bucket < share.shares().size(); ++bucket) {
     read(shown, bucket, share);
     if (activity != nullptr) activity->get_on();
   }
   return share;
+} catch (const std::bad_alloc&) {
+  std::size_t elements = 0;
+  for (std::size_t bucket = 0; bucket < shown.journal.shape().buckets(); ++bucket) {
+    elements += shown.journal.shape().elements(bucket);
+  }
+  const std::size_t bytes = static_cast<std::size_t>(weights_.quantities()) * elements * sizeof(float);
+  throw DataError(fmt::format("a copy of it takes {} of memory, which this worker cannot get",
+                              metrics::format_memory(bytes)));
 }
 
 void InPlaceMirror::read(const Shown& shown, std::size_t bucket, const MirroredShare& share) const {

@@ -28,9 +28,14 @@ std::size_t tensor_number(const model::FlatLayout& whole, int quantity, std::siz
   return static_cast<std::size_t>(quantity) * whole.specs().size() + parameter;
 }
 
-KeptState::KeptState(const Holding& holding, const Weights& weights, std::vector<MirroredShare> shares,
-                     const Reached& reached, elastic::Activity* activity)
-    : reached_(reached), others_(std::move(shares)) {
+std::size_t KeptState::bytes_of_own(const Holding& holding, const Weights& weights) {
+  return static_cast<std::size_t>(weights.quantities()) *
+         elements_in(pieces_of(holding, holding.partition.own)) * sizeof(float);
+}
+
+KeptState::KeptState(const Holding& holding, const Weights& weights, LargeMemory own,
+                     std::vector<MirroredShare> shares, const Reached& reached, elastic::Activity* activity)
+    : reached_(reached), own_(std::move(own)), others_(std::move(shares)) {
   const std::map<std::string, std::size_t> numbers = numbers_of(holding.whole);
   const auto add = [&](int quantity, const StatePiece& piece, std::span<const float> values) {
     pieces_.push_back(
@@ -38,11 +43,10 @@ KeptState::KeptState(const Holding& holding, const Weights& weights, std::vector
     values_.push_back(values);
   };
 
-  const std::vector<StatePiece> own = pieces_of(holding, holding.partition.own);
-  own_ = LargeMemory(static_cast<std::size_t>(weights.quantities()) * elements_in(own) * sizeof(float));
+  const std::vector<StatePiece> own_pieces = pieces_of(holding, holding.partition.own);
   float* next = reinterpret_cast<float*>(own_.bytes().data());
   for (int quantity = 0; quantity < weights.quantities(); ++quantity) {
-    for (const StatePiece& piece : own) {
+    for (const StatePiece& piece : own_pieces) {
       const std::span<float> values(next, piece.share.size());
       weights.copy_quantity(quantity, piece.bucket, piece.share, values);
       add(quantity, piece, values);

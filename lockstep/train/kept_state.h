@@ -30,10 +30,12 @@ struct Reached {
 class KeptState {
  public:
   KeptState() = default;  // nothing
-  // What this rank holds, and what it has of others. Each piece that was copied is told to `activity`, if
-  // there is one.
-  KeptState(const Holding& holding, const Weights& weights, std::vector<MirroredShare> shares,
-            const Reached& reached, elastic::Activity* activity);
+  // The memory that is needed for what a rank holds.
+  static std::size_t bytes_of_own(const Holding& holding, const Weights& weights);
+  // What this rank holds, copied to `own`, and what it has of others. Each piece that was copied is told to
+  // `activity`, if there is one.
+  KeptState(const Holding& holding, const Weights& weights, LargeMemory own,
+            std::vector<MirroredShare> shares, const Reached& reached, elastic::Activity* activity);
 
   const std::optional<Reached>& reached() const { return reached_; }
   const elastic::TensorPieces& pieces() const { return pieces_; }

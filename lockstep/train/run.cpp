@@ -5,13 +5,17 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
+#include "lockstep/base/large_memory.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/seconds_since.h"
+#include "lockstep/metrics/progress.h"
 #include "lockstep/plan/lanes.h"
 #include "lockstep/plan/pipeline.h"
 #include "lockstep/plan/step_memory.h"
@@ -180,12 +184,28 @@ class Training::Impl {
     if (!weights_.are_intact(hooks_.activity)) {
       throw CorruptState(fmt::format("after step {} a bit of the state of this rank has changed", step()));
     }
-    return {holding_, weights_,
-            mirror_ ? mirror_->take_shares(gone, hooks_.activity) : std::vector<MirroredShare>(), reached_,
-            hooks_.activity};
+    std::optional<LargeMemory> own = memory_for_own();  // before copies for others take it
+    if (!own) return {};
+    return {
+        holding_,        weights_,
+        *std::move(own), mirror_ ? mirror_->take_shares(gone, hooks_.activity) : std::vector<MirroredShare>(),
+        reached_,        hooks_.activity};
   }
 
  private:
+  std::optional<LargeMemory> memory_for_own() const {
+    const std::size_t bytes = KeptState::bytes_of_own(holding_, weights_);
+    try {
+      return LargeMemory(bytes);
+    } catch (const std::bad_alloc&) {
+      log::warning(fmt::format(
+          "a copy of the state of this worker after step {} takes {} of memory, which it cannot get: it gets "
+          "its state from the others or, where they do not have all of it, from the newest checkpoint",
+          step(), metrics::format_memory(bytes)));
+      return std::nullopt;
+    }
+  }
+
   bool needs_mirror() const {
     return hooks_.agree && plan::mirrors_shares(run_) && Mirror::is_needed(holding_);
   }

@@ -121,7 +121,7 @@ class Training {
   // What has become of that one is known: it counts if it is not later than `decided`.
   void settle(std::int64_t decided);
   // After settle(), once: what this rank holds, and knows of what others held, be they `gone` (sorted) or
-  // not. CorruptState when it cannot be trusted.
+  // not; nothing, with a warning, when there is no memory for it. CorruptState when it cannot be trusted.
   KeptState keep(std::span<const Rank> gone);
   // Whether that is right by its journal, and so whatever else of this rank was found to be wrong.
   bool is_vouched_for() const;

@@ -4,13 +4,17 @@
 #include "lockstep/train/in_place_mirror.h"
 
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "lockstep/base/error.h"
 #include "lockstep/base/failpoint.h"
@@ -24,6 +28,8 @@
 namespace lockstep::train {
 namespace {
 
+using ::testing::ContainsRegex;
+
 constexpr Rank kReader = 0;
 constexpr Rank kOwner = 1;
 constexpr int kUpdates = 3;
@@ -36,6 +42,26 @@ std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   std::memcpy(bits.data(), values.data(), values.size_bytes());
   return bits;
 }
+
+// As long as it lives this process gets next to no more memory from the kernel.
+class NoMoreMemory {
+ public:
+  NoMoreMemory() {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    ::getrlimit(RLIMIT_AS, &before_);
+    rlimit limited = before_;
+    limited.rlim_cur = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + kSlack;
+    ::setrlimit(RLIMIT_AS, &limited);
+  }
+  NoMoreMemory(const NoMoreMemory&) = delete;
+  NoMoreMemory& operator=(const NoMoreMemory&) = delete;
+  ~NoMoreMemory() { ::setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  static constexpr std::size_t kSlack = std::size_t{1} << 20;  // less than a share
+  rlimit before_ = {};
+};
 
 // A rank of a world of two that share out the update, without a model's passes.
 class Sharer {
@@ -114,7 +140,8 @@ class Sharer {
     moves.looking = activity.progress();
     std::vector<MirroredShare> shares = mirror_->take_shares(std::vector<Rank>{1 - world_.rank()}, &activity);
     moves.reading = activity.progress() - moves.looking;
-    const KeptState kept(holding_, weights_, std::move(shares), {}, &activity);
+    const KeptState kept(holding_, weights_, LargeMemory(KeptState::bytes_of_own(holding_, weights_)),
+                         std::move(shares), {}, &activity);
     moves.copying = activity.progress() - moves.looking - moves.reading;
     return moves;
   }
@@ -222,6 +249,27 @@ TEST_P(InPlaceMirrors, SayThatTheyGetOnWhileTheStateIsKept) {
                       EXPECT_GE(moves.looking, rank.buckets());
                       EXPECT_GE(moves.reading, rank.buckets());
                       EXPECT_GE(moves.copying, rank.buckets());
+                    }
+                    world.barrier();
+                  });
+}
+
+// The run goes on from another copy, or from a checkpoint.
+TEST_P(InPlaceMirrors, DoWithoutAShareThatThereIsNoMemoryFor) {
+  const auto [dtype, is_adamw, threads] = GetParam();
+  test::run_ranks(test::make_world("shm", 2), {},
+                  [dtype = dtype, is_adamw = is_adamw](const comm::Communicator& world) {
+                    Sharer rank(world, dtype, is_adamw);
+                    world.barrier();
+                    if (world.rank() == kReader) {
+                      ::testing::internal::CaptureStderr();
+                      {
+                        const NoMoreMemory limit;
+                        EXPECT_TRUE(rank.read({kOwner}).empty());
+                      }
+                      EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                                  ContainsRegex("rank 1 .*a copy of it takes [0-9.]+ MiB of memory"));
+                      EXPECT_FALSE(rank.read({kOwner}).empty()) << "there is some again";
                     }
                     world.barrier();
                   });
