@@ -43,6 +43,17 @@ Progress from_word(std::uint64_t word) {
           .is_saved = (word & 1) != 0};
 }
 
+// All of the bucket are as its update leaves them.
+bool is_complete(const Progress& progress, std::size_t chunks) {
+  return progress.chunks == chunks && !progress.is_saved;
+}
+
+// Nothing is updated by update 0: what is there when a journal begins is all of a bucket. So memory in which
+// no journal was begun, which is zeros, has no progress.
+bool can_be(const Progress& progress, std::size_t chunks) {
+  return progress.chunks <= chunks && (progress.update > 0 || is_complete(progress, chunks));
+}
+
 template <typename Array>
 Array part_of(Array array, Range elements, std::size_t width) {
   return array.subspan(elements.begin * width, elements.size() * width);
@@ -179,6 +190,7 @@ void UpdateJournal::update(std::size_t bucket, const ShareArrays& arrays,
 
 bool UpdateJournal::is_intact(std::size_t bucket, const ConstShareArrays& arrays) const {
   const Progress progress = from_word(at<std::uint64_t>(shape_.progress(bucket)));
+  if (!can_be(progress, shape_.chunks(bucket))) return false;
   for (std::size_t chunk = 0; chunk < shape_.chunks(bucket); ++chunk) {
     const std::uint64_t update = progress.update - (chunk < progress.chunks ? 0 : 1);
     const std::uint64_t sum = sum_of(shape_, shape_.elements_of(bucket, chunk), arrays);
@@ -230,9 +242,8 @@ JournalReader::Copied JournalReader::copy(std::size_t bucket, std::uint64_t word
   const std::size_t chunks = shape_.chunks(bucket);
   if (chunks == 0) return {};  // nobody writes down how far that has come
   const bool is_of_update = progress.update == update;
-  const bool is_of_the_one_before =
-      progress.update + 1 == update && progress.chunks == chunks && !progress.is_saved;
-  if (progress.chunks > chunks || (!is_of_update && !is_of_the_one_before)) return {of_another_update};
+  const bool is_of_the_one_before = progress.update + 1 == update && is_complete(progress, chunks);
+  if (!can_be(progress, chunks) || (!is_of_update && !is_of_the_one_before)) return {of_another_update};
   const std::size_t updated = is_of_update ? progress.chunks : 0;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     const Range elements = shape_.elements_of(bucket, chunk);

@@ -80,7 +80,7 @@ class UpdateJournal {
   // `update` is called for all elements of the bucket, in runs.
   void update(std::size_t bucket, const ShareArrays& arrays, const std::function<void(Range)>& update);
 
-  // Whether all that was not updated is as it was written down.
+  // Whether all that was not updated is as it was written down; false when that never was.
   bool is_intact(std::size_t bucket, const ConstShareArrays& arrays) const;
 
  private:

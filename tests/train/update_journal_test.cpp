@@ -3,6 +3,7 @@
 // Updates that end anywhere, and what a peer makes of what they leave.
 #include "lockstep/train/update_journal.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -225,6 +226,26 @@ TEST_P(UpdateJournals, NonsenseForProgressIsNotFollowed) {
   for (const std::uint64_t word : {~std::uint64_t{0}, std::uint64_t{1} << 31, std::uint64_t{1} << 63}) {
     EXPECT_NE(reader.copy(2, word, word >> 32, share_.const_arrays(2), copy.arrays(2)).state, State::whole)
         << word;
+  }
+}
+
+// Memory that was taken and not written yet, or was given back and is used for something else.
+TEST_P(UpdateJournals, OneThatWasNeverBegunIsNotFollowed) {
+  const UpdateJournal zeros(shape_, alone_.allocate(shape_.bytes()));
+  const JournalReader reader(shape_, zeros.memory());
+  Share share(shape_, 7);
+  Share copy(shape_, 1);
+  for (std::size_t bucket = 1; bucket < shape_.buckets(); ++bucket) {
+    for (const Bytes array : share.arrays(bucket)) std::ranges::fill(array, std::byte{0});
+    for (const std::uint64_t update : {0U, 1U, 2U}) {
+      EXPECT_EQ(
+          reader
+              .copy(bucket, reader.progress(bucket), update, share.const_arrays(bucket), copy.arrays(bucket))
+              .state,
+          State::of_another_update)
+          << "bucket " << bucket << ", update " << update;
+    }
+    EXPECT_FALSE(zeros.is_intact(bucket, share.const_arrays(bucket)));
   }
 }
 
