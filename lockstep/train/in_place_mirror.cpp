@@ -171,12 +171,13 @@ std::vector<MirroredShare> InPlaceMirror::take_shares(std::span<const Rank> gone
     try {
       shares.push_back(read(owner, shown, activity));
     } catch (const DataError& error) {
-      // Of any other its owner, or the one that reads it first, has more to say.
-      if (left > 0) continue;
-      log::warning(
-          fmt::format("what rank {} has left of the state cannot be used: {}; if nobody else has it, the run "
-                      "goes on from its newest checkpoint",
-                      shown.in_world, error.what()));
+      log::warning(left == 0 ? fmt::format("what rank {} has left of the state cannot be used: {}; if nobody "
+                                           "else has it, the run goes on from its newest checkpoint",
+                                           shown.in_world, error.what())
+                             : fmt::format("the share of the state of rank {} has no copy here: {}; should "
+                                           "whoever has it be lost before the next generation has begun, the "
+                                           "run goes on from its newest checkpoint",
+                                           shown.in_world, error.what()));
     }
   }
   return shares;

@@ -41,8 +41,8 @@ class Mirror {
   virtual std::span<const MirroredShare> copies() const = 0;
   // At the end, once: shares as they are after the last update, none that are not whole any more. So what a
   // rank of the world held that is `gone` (sorted) is with its mirror or, in place, with two of those that
-  // are left, if there are two; and what any other one holds is with one more. Each bucket that was read is
-  // told to `activity`, if there is one.
+  // are left, if there are two; and what any other one holds is with one more. A warning names what cannot be
+  // read. Each bucket that was read is told to `activity`, if there is one.
   virtual std::vector<MirroredShare> take_shares(std::span<const Rank> gone, elastic::Activity* activity) = 0;
 };
 

@@ -29,6 +29,7 @@ namespace lockstep::train {
 namespace {
 
 using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
 
 constexpr Rank kReader = 0;
 constexpr Rank kOwner = 1;
@@ -169,6 +170,7 @@ class InPlaceMirrors : public ::testing::TestWithParam<std::tuple<DType, bool, i
   struct Found {
     Bits own;   // what the owner has made of its share
     Bits read;  // what the other one has read
+    std::string said;
   };
   // `rule`: of failpoints, that cuts the owner's last update short.
   Found found(const std::string& rule, bool is_gone, bool flips = false) const {
@@ -198,7 +200,9 @@ class InPlaceMirrors : public ::testing::TestWithParam<std::tuple<DType, bool, i
           }
           world.barrier();
           if (world.rank() == kReader) {
+            ::testing::internal::CaptureStderr();
             found.read = rank.read(is_gone ? std::vector<Rank>{kOwner} : std::vector<Rank>());
+            found.said = ::testing::internal::GetCapturedStderr();
           }
           world.barrier();
         });
@@ -233,6 +237,7 @@ TEST_P(InPlaceMirrors, EndAnUpdateThatWasCutShort) {
 TEST_P(InPlaceMirrors, ReadThoseThatAreNotGoneToo) {
   const Found whole = found("", false);
   EXPECT_TRUE(whole.read == whole.own);
+  EXPECT_EQ(whole.said, "");
   EXPECT_TRUE(found("train.update.saved:throw", false).read == whole.own);
 }
 
@@ -276,8 +281,13 @@ TEST_P(InPlaceMirrors, DoWithoutAShareThatThereIsNoMemoryFor) {
 }
 
 TEST_P(InPlaceMirrors, DoNotUseWhatHasChangedByItself) {
-  EXPECT_TRUE(found("", true, true).read.empty());
-  EXPECT_TRUE(found("", false, true).read.empty());
+  const std::string reason = ": a bit of it has changed since its last update; ";
+  const Found lost = found("", true, true);
+  EXPECT_TRUE(lost.read.empty());
+  EXPECT_THAT(lost.said, HasSubstr("what rank 1 has left of the state cannot be used" + reason));
+  const Found there = found("", false, true);
+  EXPECT_TRUE(there.read.empty());
+  EXPECT_THAT(there.said, HasSubstr("the share of the state of rank 1 has no copy here" + reason));
 }
 
 }  // namespace
