@@ -8,11 +8,33 @@
 #include "lockstep/kernels/reduce.h"
 
 namespace lockstep::train {
+namespace {
+
+// Elements; shares begin where lines of a cache do.
+std::size_t room_for(const Range& share) {
+  constexpr std::size_t kLine = 64 / sizeof(float);
+  return (share.size() + kLine - 1) / kLine * kLine;
+}
+
+}  // namespace
 
 GradientSlots::GradientSlots(const Holding& holding, BufferPool& pool, const Weights& weights)
     : holding_(holding), pool_(pool), weights_(weights) {
   if (!holding.shards_gradients) return;
-  for (const Range& own : holding.partition.own) shares_.push_back(pool.take(own.size() * sizeof(float)));
+  std::size_t elements = 0;
+  for (const Range& own : holding.partition.own) elements += room_for(own);
+  const std::size_t bytes = elements * sizeof(float);
+  const bool peers_read = weights.journal() != nullptr;
+  if (peers_read) {
+    registered_ = pool.take(bytes);
+  } else {
+    own_ = LargeMemory(bytes);
+  }
+  auto* next = reinterpret_cast<float*>((peers_read ? registered_.bytes() : own_.bytes()).data());
+  for (const Range& own : holding.partition.own) {
+    shares_.emplace_back(next, own.size());
+    next += room_for(own);
+  }
 }
 
 void GradientSlots::grow(int slots) {
@@ -73,7 +95,7 @@ void GradientSlots::acquire(int slot, std::size_t bucket) {
 
 void GradientSlots::keep_share(int slot, std::size_t bucket) {
   if (!holding_.shards_gradients) return;
-  std::ranges::copy(floats(slot, holding_.partition.own[bucket]), shares_[bucket].as<float>().begin());
+  std::ranges::copy(floats(slot, holding_.partition.own[bucket]), shares_[bucket].begin());
   for (const Slot& other : slots_) {
     if (other.memory->is_there(bucket)) other.memory->release(bucket);
   }
@@ -81,12 +103,12 @@ void GradientSlots::keep_share(int slot, std::size_t bucket) {
 
 std::span<const float> GradientSlots::share(int slot, std::size_t bucket) const {
   if (!holding_.shards_gradients) return floats(slot, holding_.partition.own[bucket]);
-  return shares_[bucket].as<float>();
+  return shares_[bucket];
 }
 
 std::span<float> GradientSlots::share(int slot, std::size_t bucket) {
   if (!holding_.shards_gradients) return floats(slot, holding_.partition.own[bucket]);
-  return shares_[bucket].as<float>();
+  return shares_[bucket];
 }
 
 }  // namespace lockstep::train

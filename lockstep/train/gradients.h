@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "lockstep/base/bytes.h"
+#include "lockstep/base/large_memory.h"
+#include "lockstep/comm/communicator.h"
 #include "lockstep/model/parameters.h"
 #include "lockstep/train/held_memory.h"
 #include "lockstep/train/holding.h"
@@ -15,7 +17,8 @@ namespace lockstep::train {
 
 // The slots of a step program: buffers for the gradients of all held parameters, in memory that the ranks of
 // this host read in place. When gradients are shared out, those of a chunk are there from the first addition
-// to them until their sum is kept.
+// to them until their sum is kept. What is kept of it peers read as well if the weights have a journal: they
+// may have to end an update with it.
 class GradientSlots {
  public:
   // Everything referred to must outlive this.
@@ -58,7 +61,10 @@ class GradientSlots {
   BufferPool& pool_;
   const Weights& weights_;
   std::vector<Slot> slots_;
-  std::vector<comm::Buffer> shares_;  // by bucket, when gradients are shared out
+  // When gradients are shared out: by bucket, in one of these.
+  std::vector<std::span<float>> shares_;
+  comm::Buffer registered_;
+  LargeMemory own_;
 };
 
 }  // namespace lockstep::train
