@@ -188,10 +188,37 @@ TEST_F(TrainProgram, AFullDiskIsToldBeforeTheFirstStep) {
                   "--job.dump_folder {0}/run --training.steps 1 --metrics.enable_tensorboard false'",
                   small, run_));
   EXPECT_THAT(finished.output, ContainsRegex("warning: the disk of [^ ]*/small/run has [0-9.]+ MiB left, and "
-                                             "what the run leaves there needs about [0-9.]+ MiB: make room"));
+                                             "what the run writes there needs about [0-9.]+ MiB, with 1 "
+                                             "checkpoint at a time: make room"));
   EXPECT_NE(finished.exit_code, 0);
   EXPECT_THAT(train({"--training.steps", "1", "--job.dump_folder", folder_.path("large")}).output,
               Not(HasSubstr("the disk of")));
+}
+
+// So is one that has room for a checkpoint, and not for all that are kept beside the one that is written:
+// once, and not again after a worker was lost.
+TEST_F(TrainProgram, ADiskThatIsTooSmallForAllCheckpointsIsToldOfOnce) {
+  const std::string small = folder_.path("small");
+  std::filesystem::create_directory(small);
+  const auto trained = [&](const std::string& flags) {
+    const std::string rules =
+        fmt::format("train.step.begun@rank=1,step=2,once={}:kill;train.step.begun@rank=0,step=5:throw",
+                    folder_.path("died"));
+    return run_shell(
+               fmt::format("unshare --mount sh -c 'mount -t tmpfs -o size=6m tmpfs {0} && "
+                           "LOCKSTEP_FAILPOINTS=\"{1}\" \"$LOCKSTEP\" train {2} --job.dump_folder {0}/run "
+                           "--training.steps 40 --workers 2 --training.threads 1 --validation.freq 40 "
+                           "--metrics.enable_tensorboard false {3}'",
+                           small, rules, run_, flags))
+        .output;
+  };
+  const std::string one = trained("");
+  EXPECT_THAT(one, AllOf(HasSubstr("went on after step"), Not(HasSubstr("the disk of"))));
+  std::filesystem::remove(folder_.path("died"));
+  const std::string all = trained("--checkpoint.interval 1 --checkpoint.keep_last 30");
+  EXPECT_THAT(all, AllOf(HasSubstr("went on after step"),
+                         ContainsRegex("warning: the disk of .* with 31 checkpoints at a time: make room")));
+  EXPECT_EQ(split(all, "the disk of").size(), 2U) << all;
 }
 
 }  // namespace

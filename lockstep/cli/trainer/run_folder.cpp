@@ -120,6 +120,17 @@ std::string kept_beside_checkpoint(const spec::RunSpec& run) {
   return chosen ? train::kept_tokenizer_beside(*chosen) : "";
 }
 
+// That are there at the same time: an old one is removed when a newer one is committed.
+std::uint64_t most_checkpoints(const spec::RunSpec& run) {
+  const spec::Checkpoint& checkpoint = run.checkpoint;
+  if (!checkpoint.enabled) return 0;
+  if (!spec::saves_on_the_way(run)) return 1;
+  const bool only_by_steps = checkpoint.interval > 0 && checkpoint.interval_seconds == 0;
+  const std::int64_t steps_between = only_by_steps ? checkpoint.interval : 1;
+  const std::int64_t saves = (run.training.steps + steps_between - 1) / steps_between;
+  return static_cast<std::uint64_t>(std::min(checkpoint.keep_last + 1, saves));
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const spec::RunSpec& run, int workers, bool goes_on)
@@ -250,7 +261,7 @@ void RunFolder::begin(const Workers& workers) {
                   counted(workload.lanes, "lane"), workload.tokens_per_step,
                   metrics::format_memory(needs.largest), folder_.path().string()));
   warn_about_memory(workers.on_this_host, needs.on_this_host);
-  warn_about_disk();
+  if (!goes_on_) warn_about_disk();
   // Later, what was trained is saved first.
   if (!goes_on_ && log_->lost_output()) throw OutputError(*log_->lost_output());
 }
@@ -276,13 +287,16 @@ void RunFolder::warn_about_disk() {
   const std::uint64_t left = std::filesystem::space(folder_.path(), unknown).available;
   const auto parameters = static_cast<std::uint64_t>(spec::parameter_count(run_.model));
   const auto moments = static_cast<std::uint64_t>(train::weight_options(run_).moments);
-  const std::uint64_t checkpoint = run_.checkpoint.enabled ? (1 + moments) * sizeof(float) : 0;
-  const std::uint64_t needed = parameters * (size_of(run_.training.dtype) + checkpoint);
+  const std::uint64_t checkpoint = (1 + moments) * sizeof(float);
+  const std::uint64_t needed =
+      parameters * (size_of(run_.training.dtype) + most_checkpoints(run_) * checkpoint);
   if (unknown || needed <= left) return;
   log_->say(fmt::format(
-      "warning: the disk of {} has {} left, and what the run leaves there needs about {}: make room, or "
-      "choose another --job.dump_folder",
-      folder_.path().string(), metrics::format_memory(left), metrics::format_memory(needed)));
+      "warning: the disk of {} has {} left, and what the run writes there needs about {}, with {} at a time: "
+      "make room, or choose another --job.dump_folder{}",
+      folder_.path().string(), metrics::format_memory(left), metrics::format_memory(needed),
+      counted(most_checkpoints(run_), "checkpoint"),
+      most_checkpoints(run_) > 2 ? " or a smaller checkpoint.keep_last" : ""));
 }
 
 double RunFolder::mfu(const train::StepReport& report) const {
