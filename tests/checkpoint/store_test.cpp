@@ -59,7 +59,8 @@ TEST_F(Store, HasNothingBeforeTheFirst) {
   EXPECT_THAT(store_.committed(), ElementsAre());
   EXPECT_THAT(store_.incomplete(), ElementsAre());
   EXPECT_THAT(store_.collect({}), ElementsAre());
-  EXPECT_THAT(error_of<UsageError>([&] { find_checkpoint(store_.folder()); }),
+  EXPECT_THAT(error_of<UsageError>([&] { find_checkpoint(store_.folder()); }), HasSubstr("does not exist"));
+  EXPECT_THAT(error_of<UsageError>([&] { find_checkpoint(folder_.path("")); }),
               HasSubstr("has no checkpoint"));
   EXPECT_EQ(find_store(folder_.path("")), std::nullopt);
 }
