@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -209,6 +210,18 @@ class InPlaceMirrors : public ::testing::TestWithParam<std::tuple<DType, bool, i
     kernels::set_threads(1);
     return found;
   }
+
+  // Of two that have begun, and do nothing meanwhile.
+  static void as_reader(const std::function<void(Sharer&)>& look) {
+    const auto [dtype, is_adamw, threads] = GetParam();
+    test::run_ranks(test::make_world("shm", 2), {},
+                    [&, dtype = dtype, is_adamw = is_adamw](const comm::Communicator& world) {
+                      Sharer rank(world, dtype, is_adamw);
+                      world.barrier();
+                      if (world.rank() == kReader) look(rank);
+                      world.barrier();
+                    });
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(States, InPlaceMirrors,
@@ -243,41 +256,27 @@ TEST_P(InPlaceMirrors, ReadThoseThatAreNotGoneToo) {
 
 // A large state takes long, and whoever does that must not be taken for one that stands still.
 TEST_P(InPlaceMirrors, SayThatTheyGetOnWhileTheStateIsKept) {
-  const auto [dtype, is_adamw, threads] = GetParam();
-  test::run_ranks(test::make_world("shm", 2), {},
-                  [dtype = dtype, is_adamw = is_adamw](const comm::Communicator& world) {
-                    Sharer rank(world, dtype, is_adamw);
-                    world.barrier();
-                    if (world.rank() == kReader) {
-                      ASSERT_GT(rank.buckets(), 1U);
-                      const Sharer::Moves moves = rank.moves_while_keeping();
-                      EXPECT_GE(moves.looking, rank.buckets());
-                      EXPECT_GE(moves.reading, rank.buckets());
-                      EXPECT_GE(moves.copying, rank.buckets());
-                    }
-                    world.barrier();
-                  });
+  as_reader([](Sharer& rank) {
+    ASSERT_GT(rank.buckets(), 1U);
+    const Sharer::Moves moves = rank.moves_while_keeping();
+    EXPECT_GE(moves.looking, rank.buckets());
+    EXPECT_GE(moves.reading, rank.buckets());
+    EXPECT_GE(moves.copying, rank.buckets());
+  });
 }
 
 // The run goes on from another copy, or from a checkpoint.
 TEST_P(InPlaceMirrors, DoWithoutAShareThatThereIsNoMemoryFor) {
-  const auto [dtype, is_adamw, threads] = GetParam();
-  test::run_ranks(test::make_world("shm", 2), {},
-                  [dtype = dtype, is_adamw = is_adamw](const comm::Communicator& world) {
-                    Sharer rank(world, dtype, is_adamw);
-                    world.barrier();
-                    if (world.rank() == kReader) {
-                      ::testing::internal::CaptureStderr();
-                      {
-                        const NoMoreMemory limit;
-                        EXPECT_TRUE(rank.read({kOwner}).empty());
-                      }
-                      EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-                                  ContainsRegex("rank 1 .*a copy of it takes [0-9.]+ MiB of memory"));
-                      EXPECT_FALSE(rank.read({kOwner}).empty()) << "there is some again";
-                    }
-                    world.barrier();
-                  });
+  as_reader([](Sharer& rank) {
+    ::testing::internal::CaptureStderr();
+    {
+      const NoMoreMemory limit;
+      EXPECT_TRUE(rank.read({kOwner}).empty());
+    }
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                ContainsRegex("rank 1 .*a copy of it takes [0-9.]+ MiB of memory"));
+    EXPECT_FALSE(rank.read({kOwner}).empty()) << "there is some again";
+  });
 }
 
 TEST_P(InPlaceMirrors, DoNotUseWhatHasChangedByItself) {
