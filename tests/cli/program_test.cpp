@@ -19,7 +19,6 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-using ::testing::Not;
 
 TEST(Program, PrintsVersionAndHelp) {
   const Finished version = run_program({"--version"});
@@ -37,13 +36,6 @@ TEST(Program, PrintsVersionAndHelp) {
   }
   EXPECT_EQ(run_program({"version"}).output, version.output);
   EXPECT_EQ(run_program({"help"}).output, help.output);
-  for (const char* command : {"train", "agent"}) {
-    const Finished asked = run_program({command, "run.toml", "--workers", "2", "--help"});
-    EXPECT_EQ(asked.output, run_program({"help", command}).output);
-    EXPECT_THAT(asked.output, AllOf(HasSubstr("\n  -n, --workers N"), Not(HasSubstr("\n\n\n"))));
-  }
-  EXPECT_THAT(run_program({"train", "--workers", "2", "no.toml"}).error_output,
-              HasSubstr("no.toml: cannot read the run file"));
   EXPECT_EQ(run_program({"launch", "--", "printf", "%s", "--help"}).output, "--help");
   EXPECT_THAT(run_program({"launch", "--help"}).output, HasSubstr("[--] PROGRAM [ARGUMENTS...]"));
   EXPECT_THAT(run_program({"bench", "--help"}).output,

@@ -23,6 +23,18 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+TEST(TrainHelp, IsAskedForInAnyPlaceAndWhole) {
+  for (const char* command : {"train", "agent"}) {
+    const Finished asked = run_program({command, "run.toml", "--workers", "2", "--help"});
+    EXPECT_EQ(asked.output, run_program({"help", command}).output);
+    EXPECT_THAT(asked.output, AllOf(HasSubstr("\n  -n, --workers N"), Not(HasSubstr("\n\n\n"))));
+  }
+}
+
+TEST(TrainFlags, MayComeBeforeTheRunFile) {
+  expect_refusal(run_program({"train", "--workers", "2", "no.toml"}), 2, "no.toml: cannot read the run file");
+}
+
 TEST_F(TrainProgram, TheBitsDoNotDependOnTheNumberOfWorkers) {
   for (const char* dtype : {"fp32", "bf16", "fp16"}) {
     std::vector<nlohmann::json> alone;
