@@ -40,8 +40,8 @@ TEST(LastingMemory, IsReadInPlaceAndAfterItsRankHasGone) {
       const std::span<std::uint32_t> values = buffer.as<std::uint32_t>();
       const ConstBytes seen = shown(pair, buffer.bytes(), buffer.bytes().size());
       for (std::size_t i = 0; i < kCount; ++i) values[i] = static_cast<std::uint32_t>(i * 7 + 1);
-      pair.barrier();
       EXPECT_TRUE(pair.is_there(1 - pair.rank()));
+      pair.barrier();
       if (pair.rank() == 0) return;  // and its endpoint with it
       while (pair.is_there(0)) std::this_thread::yield();
       const std::span<const std::uint32_t> left(reinterpret_cast<const std::uint32_t*>(seen.data()), kCount);
