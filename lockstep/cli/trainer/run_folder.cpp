@@ -127,8 +127,8 @@ std::uint64_t most_checkpoints(const spec::RunSpec& run) {
   if (!spec::saves_on_the_way(run)) return 1;
   const bool only_by_steps = checkpoint.interval > 0 && checkpoint.interval_seconds == 0;
   const std::int64_t steps_between = only_by_steps ? checkpoint.interval : 1;
-  const std::int64_t saves = (run.training.steps + steps_between - 1) / steps_between;
-  return static_cast<std::uint64_t>(std::min(checkpoint.keep_last + 1, saves));
+  const std::int64_t saves_before_last = (run.training.steps - 1) / steps_between;
+  return 1 + static_cast<std::uint64_t>(std::min(checkpoint.keep_last, saves_before_last));
 }
 
 }  // namespace
